@@ -158,8 +158,8 @@ void ReportSlim(PaperReport& report) {
                static_cast<double>(model.ParametersOf("")) / kMillion);
   }
   report.Line(
-      "\nTable 7 (times of the output on their machine): bench/coded_output measures the same "
-      "layer here.");
+      "\nTable 7 (times of the output on their machine): docs/lab/measured_once.md has the "
+      "same layer's here.");
 }
 
 int Run(const std::string& only) {

@@ -19,6 +19,7 @@ target_compile_definitions(kinglet PRIVATE
   KINGLET_VERSION="${PROJECT_VERSION}" KINGLET_SOVERSION=${PROJECT_VERSION_MAJOR})
 target_include_directories(kinglet PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_features(kinglet INTERFACE cxx_std_17)  # of programs in C++: kinglet.hpp
 set_target_properties(kinglet PROPERTIES
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 

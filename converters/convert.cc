@@ -13,6 +13,7 @@
 #include "converters/checkpoints/average.h"
 #include "converters/checkpoints/checkpoint_file.h"
 #include "converters/checkpoints/checkpoint_path.h"
+#include "converters/checkpoints/derived_weights.h"
 #include "converters/checkpoints/quoted.h"
 #include "converters/convert_options.h"
 #include "converters/families/families.h"
@@ -39,6 +40,7 @@
 #include "format/packed_model.h"
 #include "format/write_file.h"
 #include "runtime/scored_stream.h"
+#include "runtime/text/tokenizer.h"
 
 namespace kinglet {
 namespace {
@@ -53,7 +55,8 @@ Result<CheckpointTensors> ReadSources(const Recipe& recipe) {
   for (const auto& [name, file] : recipe.sources) {
     KINGLET_ASSIGN_OR_RETURN(const std::string path,
                              recipe.source_folder.File("/sources/" + QuotedName(name), file));
-    KINGLET_ASSIGN_OR_RETURN(const CheckpointFile more, OpenCheckpointFile(path));
+    KINGLET_ASSIGN_OR_RETURN(CheckpointFile more, OpenCheckpointFile(path));
+    ComputeWeights(more.tensors);
     for (CheckpointTensor tensor : more.tensors) {
       tensor.name = more.tensors.size() == 1 ? name : name + "." + tensor.name;
       tensors.push_back(std::move(tensor));
@@ -139,21 +142,31 @@ Result<CheckpointFile> OpenCheckpoints(const std::string& path, const ConvertOpt
     KINGLET_ASSIGN_OR_RETURN(CheckpointFile file, OpenCheckpointFile(found, place));
     files.push_back(std::move(file));
   }
-  if (files.size() == 1) return std::move(files.front());
-  return AverageOf(std::move(files));
+  CheckpointFile file;
+  if (files.size() == 1) {
+    file = std::move(files.front());
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(file, AverageOf(std::move(files)));
+  }
+  // After the average, as a framework computes these weights from averaged tensors.
+  for (std::string& note : ComputeWeights(file.tensors)) file.notes.push_back(std::move(note));
+  return file;
 }
 
 Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions& options,
                                    const Recipe& recipe, ConvertSummary& summary) {
   KINGLET_ASSIGN_OR_RETURN(const CheckpointFile file, OpenCheckpoints(path, options, recipe));
   summary.checkpoint_bytes = file.bytes;
-  LoadedModel model;
-  if (recipe.has_network()) {
-    summary.family = kRecipeFamily;
-    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, options, file));
-  } else {
-    KINGLET_ASSIGN_OR_RETURN(model, LoadByFamily(recipe, options, file, summary.family));
+  if (recipe.has_network()) summary.family = kRecipeFamily;
+  Result<LoadedModel> loaded = recipe.has_network()
+                                   ? LoadByRecipe(recipe, options, file)
+                                   : LoadByFamily(recipe, options, file, summary.family);
+  if (!loaded.ok()) {
+    const Status& refusal = loaded.status();
+    if (file.unread.empty() || refusal.code() == KINGLET_OUT_OF_MEMORY) return refusal;
+    return Status(refusal.code(), refusal.message() + "; " + file.unread);
   }
+  LoadedModel model = std::move(loaded).value();
   KINGLET_RETURN_IF_ERROR(CheckAgainstModel(options, model));
   model.notes.insert(model.notes.begin(), file.notes.begin(), file.notes.end());
   Provenance& provenance = model.draft.description.provenance;
@@ -185,18 +198,25 @@ Status FindVocabulary(const std::string& checkpoint, const std::string& family, 
   return {};
 }
 
-// Reads the tokenizer that was given or, of a model with words, the tokenizer in the folder of the
-// checkpoint. A model without a vocabulary gets the tokenizer's pieces as its words.
+// Reads the tokenizer that was given or the one in the folder of the checkpoint: of a model with
+// words, and of a masked model whose folder was given, if it has as many pieces as the model. A
+// model without a vocabulary gets the tokenizer's pieces as its words.
 Status ReadTextTokenizer(ConvertOptions options, const std::string& checkpoint,
                          const std::string& family, ModelDraft& draft,
                          std::vector<std::string>& notes) {
-  if (options.tokenizer.empty() && !draft.vocabulary.empty()) {
-    options.tokenizer = TokenizerNextTo(checkpoint, family);
-    if (!options.tokenizer.empty()) notes.push_back("text is tokenized by " + options.tokenizer);
-  }
+  const bool masked = IsMaskedModel(draft.description);
+  const bool of_folder = masked && checkpoint != options.checkpoint && options.vocabulary.empty();
+  const bool found = options.tokenizer.empty() && (masked ? of_folder : !draft.vocabulary.empty());
+  if (found) options.tokenizer = TokenizerNextTo(checkpoint, family);
   if (options.tokenizer.empty()) return {};
   KINGLET_ASSIGN_OR_RETURN(draft.tokenizer,
                            ReadTokenizer({options.tokenizer, options.lower_case, {}, 0}));
+  if (of_folder && found && draft.vocabulary.empty() &&
+      Tokenizer::SizeOf(*draft.tokenizer) != draft.description.vocabulary_size) {
+    draft.tokenizer.reset();
+    return {};
+  }
+  if (found) notes.push_back("text is tokenized by " + options.tokenizer);
   if (!draft.vocabulary.empty()) return {};
   std::visit(Overloaded{[&](const SentencePieceTables& tables) {
                           for (const auto& piece : tables.pieces) {

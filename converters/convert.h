@@ -42,6 +42,8 @@ struct ConvertOptions {
   // How the model tokenizes text: a file or a rule (converters/tokenizers/tokenizer_file.h). Empty:
   // at white space. Without `vocabulary` the words are a SentencePiece model's pieces.
   std::string tokenizer;
+  // The vocabulary's word for unknown words (NameUnknownWord); empty: <unk> or one like it.
+  std::string unknown_word;
   bool lower_case = false;  // before tokenization; needs `tokenizer`
   std::optional<int> bits;
   ScaleBy scale_by = ScaleBy::kLargest;  // kLeastSquares needs bits

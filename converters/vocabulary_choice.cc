@@ -63,14 +63,19 @@ void NoteMissingWords(const ModelDraft& draft, std::vector<std::string>& notes) 
   if (!has("<unk>")) {
     notes.emplace_back(
         "the vocabulary has no <unk>: a text with a word that it lacks is refused; --ids reads "
-        "texts as ids");
+        "texts as ids, --unknown names the word for unknown words");
   }
 }
 
 Status ChooseVocabulary(const ConvertOptions& options, const std::string& family, ModelDraft& draft,
                         std::vector<std::string>& notes) {
   const std::vector<std::string>& texts = options.vocabulary_texts;
-  if (options.vocabulary.empty() && texts.empty()) return {};
+  const auto name_unknown = [&] {
+    return options.unknown_word.empty()
+               ? Status()
+               : NameUnknownWord(options.unknown_word, draft.vocabulary, notes);
+  };
+  if (options.vocabulary.empty() && texts.empty()) return name_unknown();
   if (texts.empty()) {
     KINGLET_ASSIGN_OR_RETURN(VocabularyFile file,
                              ReadVocabularyFile(options.vocabulary, UseOf(family, draft)));
@@ -88,6 +93,7 @@ Status ChooseVocabulary(const ConvertOptions& options, const std::string& family
                                (texts.empty() ? " (give the list of the model's own training)"
                                               : " (give the texts of the model's own training)"));
   }
+  KINGLET_RETURN_IF_ERROR(name_unknown());
   NoteMissingWords(draft, notes);
   return {};
 }

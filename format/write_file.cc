@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -69,7 +70,41 @@ Status ResolveTarget(const std::string& path, std::string& target, std::optional
   return {};
 }
 
+// A registered name. A slot is taken, filled, and only then marked as one that a handler may read.
+struct NameSlot {
+  std::atomic<bool> taken{false};
+  std::atomic<bool> filled{false};
+  std::array<char, 4096> name;
+};
+static_assert(std::atomic<bool>::is_always_lock_free);
+std::array<NameSlot, 16> temporary_names;
+
 }  // namespace
+
+TemporaryName::TemporaryName(const std::string& path) {
+  if (path.size() >= temporary_names[0].name.size()) return;
+  for (size_t i = 0; i < temporary_names.size(); ++i) {
+    NameSlot& slot = temporary_names[i];
+    if (slot.taken.exchange(true)) continue;
+    std::copy(path.c_str(), path.c_str() + path.size() + 1, slot.name.begin());
+    slot.filled = true;
+    slot_ = static_cast<int>(i);
+    return;
+  }
+}
+
+TemporaryName::~TemporaryName() {
+  if (slot_ < 0) return;
+  NameSlot& slot = temporary_names[static_cast<size_t>(slot_)];
+  slot.filled = false;
+  slot.taken = false;
+}
+
+void RemoveTemporaryFiles() {
+  for (const NameSlot& slot : temporary_names) {
+    if (slot.filled) ::unlink(slot.name.data());
+  }
+}
 
 // A new file that is removed again unless it is renamed.
 class NewFile::TemporaryFile {
@@ -98,6 +133,7 @@ class NewFile::TemporaryFile {
           ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
       if (descriptor_ >= 0) {
         name_ = std::move(name);
+        registered_.emplace(name_);
         return 0;
       }
       if (errno != EEXIST && errno != EINTR) return errno;
@@ -119,6 +155,7 @@ class NewFile::TemporaryFile {
   // Returns 0 or errno.
   int RenameTo(const std::string& path) {
     if (::rename(name_.c_str(), path.c_str()) != 0) return errno;
+    registered_.reset();
     name_.clear();
     return 0;
   }
@@ -126,6 +163,7 @@ class NewFile::TemporaryFile {
  private:
   int descriptor_ = -1;
   std::string name_;
+  std::optional<TemporaryName> registered_;
 };
 
 struct NewFile::Contents {

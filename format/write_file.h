@@ -38,6 +38,23 @@ class NewFile {
   std::unique_ptr<Contents> contents_;
 };
 
+// The name of a file that RemoveTemporaryFiles removes while the object lives. Further names than
+// the 16 that a program has at once, and names of 4096 bytes or more, are not registered.
+class TemporaryName {
+ public:
+  explicit TemporaryName(const std::string& path);
+  TemporaryName(const TemporaryName&) = delete;
+  TemporaryName& operator=(const TemporaryName&) = delete;
+  ~TemporaryName();
+
+ private:
+  int slot_ = -1;
+};
+
+// Removes the registered files. For a handler of a signal that ends the program: calls only
+// functions that POSIX allows there.
+void RemoveTemporaryFiles();
+
 // fsync, repeated if a signal interrupts it. Returns 0, or -1 and sets errno.
 int SynchroniseFile(int descriptor);
 

@@ -1,16 +1,20 @@
 #include "runtime/session.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
 
 #include "kernels/device_program.h"
 #include "runtime/partial_context.h"
+#include "runtime/reading_widths.h"
 #include "runtime/session_contents.h"
-#include "runtime/session_refusals.h"
 
 namespace kinglet {
 
@@ -376,6 +380,206 @@ Status Session::Fork(uint32_t from, uint32_t to) {
   }
   KINGLET_ASSIGN_OR_RETURN(const State state, Save(from));
   return Restore(state, to);
+}
+
+// --- the host's memory that lanes take
+
+namespace {
+
+uint64_t QueryBytes(const Model& model) {
+  return model.backend().real_bytes == sizeof(double) ? QueryMemory<double>::BytesPerStream(model)
+                                                      : QueryMemory<float>::BytesPerStream(model);
+}
+
+}  // namespace
+
+size_t SourceTokensTogether(const Model& model) {
+  // As many vectors as one call of a matrix product takes, in memory that fits a processor cache.
+  constexpr uint64_t kMost = 128, kMostBytes = uint64_t{16} << 20;
+  const std::optional<EncoderPlan>& encoder = model.plan().encoder;
+  // A recurrent encoder has no buffers of single tokens; its nodes run on one token at a time.
+  if (!encoder || model.device() != nullptr || model.layout().source_token_bytes == 0) return 0;
+  const uint64_t tokens = kMostBytes / std::max<uint64_t>(model.layout().source_token_bytes, 1);
+  return std::clamp<uint64_t>(tokens, 1, std::min<uint64_t>(encoder->window, kMost));
+}
+
+uint64_t Session::BytesPerLane(const Model& model) {
+  return sizeof(Lane) + Stream::Bytes(model) + QueryBytes(model);
+}
+
+Session::MemoryPlan Session::MemoryPlan::Of(const Model& model, uint64_t lanes) {
+  using Queries = Stream::Queries;
+  using States = QueryFrames::States;
+  const uint64_t together = std::min<uint64_t>(lanes, kLanesTogether);
+  if (model.device() != nullptr) {
+    const uint64_t each = sizeof(Lane) + Stream::Bytes(model, Queries::kShared);
+    return {Queries::kShared, States::kInPlaces, together, each, together * QueryBytes(model)};
+  }
+  const MemoryPlan own = {Queries::kOwn, States::kInFrames, 0, BytesPerLane(model), 0};
+  if (lanes <= kLanesTogether) return own;
+  const uint64_t place = QueryFrames::BytesPerPlace(model.layout(), States::kInFrames);
+  const MemoryPlan shared = {Queries::kShared, States::kInFrames, together,
+                             sizeof(Lane) + Stream::Bytes(model, Queries::kShared),
+                             together * (place + QueryBytes(model))};
+  const uint64_t saved = own.each - shared.each;
+  return saved > 0 && shared.shared / saved < lanes ? shared : own;
+}
+
+uint64_t Session::LanesRemembered(const Model& model, uint64_t lanes) {
+  const MemoryPlan plan = MemoryPlan::Of(model, lanes);
+  return plan.places > 0 ? plan.places : lanes;
+}
+
+uint64_t Session::LanesThatFit(const Model& model, uint64_t bytes) {
+  const uint64_t few = bytes / BytesPerLane(model);
+  const MemoryPlan of_many = MemoryPlan::Of(model, UINT32_MAX);
+  const uint64_t many = bytes > of_many.shared ? (bytes - of_many.shared) / of_many.each : 0;
+  return MemoryPlan::Of(model, many).queries == of_many.queries ? std::max(few, many) : few;
+}
+
+// --- a given text of one stream
+
+void Session::Contents::MakeTextBlock() {
+  if (text_block) return;
+  const uint64_t tokens = TextBlock::TokensTogether(*model);
+  const uint64_t bytes = TextBlock::Bytes(*model, tokens);
+  if (tokens == 1 || !model->budget()->Claim(bytes)) return;
+  MemoryClaim claim(model->budget(), bytes);
+  const auto make = [&](auto& of_queries) {
+    return std::make_unique<TextBlock>(
+        *model, tokens,
+        empty_cache_is_normalised ? EmptyCache::kNormalised : EmptyCache::kReference, execution,
+        of_queries, std::move(claim));
+  };
+  text_block = std::visit(make, query_memory);
+}
+
+Status Session::StepMany(std::span<const uint32_t> ids, std::span<double> log_probabilities,
+                         uint64_t& processed, uint32_t lane, Computing computing) {
+  processed = 0;
+  KINGLET_ASSIGN_OR_RETURN(Lane* const found, contents_->FindLane(lane));
+  const bool asks = !log_probabilities.empty();
+  if (asks) {
+    KINGLET_RETURN_IF_ERROR(
+        CheckSize("output of log-probabilities", log_probabilities.size(), ids.size()));
+  }
+  for (const uint32_t id : ids) KINGLET_RETURN_IF_ERROR(contents_->CheckStep(id, *found, lane));
+  if (ids.empty()) return Status();
+  try {
+    contents_->MakeTextBlock();
+    if (asks && found->stream.position() == 0) {
+      log_probabilities[0] = std::numeric_limits<double>::quiet_NaN();
+    } else if (asks) {
+      KINGLET_RETURN_IF_ERROR(
+          LogProbabilityLanes({&lane, 1}, ids.first(1), log_probabilities.first(1), computing));
+    }
+    uint64_t alone = 0;  // the number of next tokens that go one by one
+    while (processed < ids.size()) {
+      TextBlock* const block = alone > 0 ? nullptr : contents_->text_block.get();
+      const uint64_t most = block == nullptr ? 1 : block->MostTokens(found->stream);
+      const size_t count = std::min<uint64_t>(most, ids.size() - processed);
+      // The token after the last one of these is predicted too.
+      const size_t asked = asks ? std::min<size_t>(count, ids.size() - processed - 1) : 0;
+      const std::span<const uint32_t> tokens = ids.subspan(processed, count);
+      const std::span<const uint32_t> next = ids.subspan(processed + 1, asked);
+      const std::span<double> out =
+          asks ? log_probabilities.subspan(processed + 1, asked) : std::span<double>();
+      if (block == nullptr) {
+        KINGLET_RETURN_IF_ERROR(StepToken(tokens.front(), lane));
+        processed += 1;
+        alone -= std::min<uint64_t>(alone, 1);
+        if (asked > 0) {
+          KINGLET_RETURN_IF_ERROR(LogProbabilityLanes({&lane, 1}, next, out, computing));
+        }
+        continue;
+      }
+      const ComputingCall call(contents_->execution);
+      const Status status = block->Process(tokens, next, out, computing, found->stream);
+      if (status.code() == KINGLET_NOT_FINITE) {
+        alone = count;  // to find the token that overflows
+        continue;
+      }
+      KINGLET_RETURN_IF_ERROR(status);
+      found->Invalidate();
+      processed += count;
+    }
+    return Status();
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
+// --- masked models
+
+namespace {
+
+template <class T>
+Status CopyFinite(std::span<const T> from, std::span<double> out) {
+  const bool finite =
+      std::all_of(from.begin(), from.end(), [](T value) { return std::isfinite(value); });
+  if (!finite) {
+    return Status::Refusal(KINGLET_NOT_FINITE, "session", "scores", "finite numbers",
+                           "the model's own overflow");
+  }
+  std::copy(from.begin(), from.end(), out.begin());
+  return {};
+}
+
+}  // namespace
+
+Result<Session::Lane*> Session::Contents::FindToken(uint64_t position, uint32_t lane) {
+  KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
+  if (!model->plan().reading) return NoPart("a masked model");
+  const uint64_t length = found->stream.source_length();
+  if (length == 0) {
+    return Status::Refusal(KINGLET_NO_SOURCE_YET, "session", "lane " + std::to_string(lane),
+                           "a text that was read", "none");
+  }
+  if (position >= length) {
+    return Invalid("position", "a number below " + std::to_string(length),
+                   std::to_string(position));
+  }
+  return found;
+}
+
+Status Session::Contents::Read(NodeRange first, NodeRange second, BufferId buffer,
+                               uint64_t position, std::span<double> out, Lane& lane) {
+  const ComputingCall call(execution);
+  StreamFrame frame = lane.stream.SourceFrame(position, 0);
+  try {
+    for (const NodeRange range : {first, second}) {
+      KINGLET_RETURN_IF_ERROR(RunNodes(*model, range, {&frame, 1}, execution));
+    }
+    const Slot& slot = model->layout()[buffer];
+    if (model->backend().real_bytes == sizeof(double)) {
+      return CopyFinite<double>({slot.At<const double>(frame), slot.count}, out);
+    }
+    return CopyFinite<float>({slot.At<const float>(frame), slot.count}, out);
+  } catch (const std::bad_alloc&) {  // reference kernels allocate
+    return OutOfMemory();
+  }
+}
+
+uint32_t Session::pooled_width() const { return PooledWidth(model().plan()); }
+uint32_t Session::scores() const { return ScoreCount(model().plan()); }
+
+Status Session::Pooled(std::span<double> out, uint32_t lane) {
+  KINGLET_ASSIGN_OR_RETURN(Lane* const found, contents_->FindToken(0, lane));
+  if (pooled_width() == 0) return NoPart("one with a pooler");
+  KINGLET_RETURN_IF_ERROR(CheckSize("pooled vector", out.size(), pooled_width()));
+  const Reading& reading = *model().plan().reading;
+  return contents_->Read(reading.pooling, {}, *reading.pooled, 0, out, *found);
+}
+
+Status Session::Scores(std::span<double> out, uint64_t position, uint32_t lane) {
+  KINGLET_ASSIGN_OR_RETURN(Lane* const found, contents_->FindToken(position, lane));
+  if (scores() == 0) return NoPart("one that scores texts or spans");
+  KINGLET_RETURN_IF_ERROR(CheckSize("scores", out.size(), scores()));
+  const Reading& reading = *model().plan().reading;
+  if (!reading.scores_spans && position > 0) {
+    return Invalid("position", "0, as texts are scored", std::to_string(position));
+  }
+  return contents_->Read(reading.pooling, reading.scoring, *reading.scores, position, out, *found);
 }
 
 }  // namespace kinglet

@@ -180,8 +180,6 @@ class Session {
   //   position - 1, 0) times the last one's.
   // A tail is computed only where its probability leaves the choice open, or for an excluded token.
   Result<uint32_t> Draw(uint64_t seed, const DrawOptions& options, uint32_t lane = 0);
-  // Draws a token from all tokens: Draw with this temperature and the defaults of other options.
-  Result<uint32_t> Sample(uint64_t seed, double temperature, uint32_t lane = 0);
   // out[id] = log p of every token; out.size() == vocabulary size. On ref64 the float form rounds.
   Status LogProbabilities(std::span<double> out, uint32_t lane = 0);
   Status LogProbabilities(std::span<float> out, uint32_t lane = 0);
@@ -192,7 +190,7 @@ class Session {
   // Computes everything that a query about this token can need; queries then only read the results.
   Status ComputeAll(uint32_t lane = 0);
 
-  // --- queries of programs that look for tokens (session_words.cc). Each computes the clusters
+  // --- queries of programs that look for tokens. Each computes the clusters
   // that its answer needs, and equals, bit for bit, what follows from all log-probabilities. Sums
   // of probabilities add up exp(log p), as Probabilities gives them, in double in the order of ids.
 
@@ -239,8 +237,6 @@ class Session {
                                                         Computing computing = Computing::kNeeded);
   Status DrawLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
                    const DrawOptions& options, std::span<uint32_t> out);
-  Status SampleLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
-                     double temperature, std::span<uint32_t> out);
   // ComputeAll for several lanes. Useful before queries for the full distributions of these lanes.
   Status ComputeAllLanes(std::span<const uint32_t> lanes);
 

@@ -2,22 +2,71 @@
 #ifndef KINGLET_RUNTIME_SESSION_CONTENTS_H_
 #define KINGLET_RUNTIME_SESSION_CONTENTS_H_
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "format/message_text.h"
 #include "kernels/work_memory.h"
+#include "kinglet/status.h"
 #include "runtime/execute.h"
 #include "runtime/queries/distribution.h"
 #include "runtime/queries/query_frames.h"
 #include "runtime/session.h"
 #include "runtime/stream.h"
 #include "runtime/text_block.h"
+
+// The refusals that the files of a session share.
+namespace kinglet::session {
+
+inline Status Invalid(const std::string& where, const std::string& expected,
+                      const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "session", where, expected, found);
+}
+
+inline Status CheckId(uint32_t id, uint32_t size) {
+  if (id < size) return Status();
+  return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, "session", "token id",
+                         "a number below " + std::to_string(size), std::to_string(id));
+}
+
+inline Status CheckSize(const char* what, size_t found, size_t expected) {
+  if (found == expected) return Status();
+  return Invalid(what, std::to_string(expected) + " elements", std::to_string(found));
+}
+
+inline Status CheckTemperature(double temperature) {
+  if (temperature >= 0 && !std::isinf(temperature)) return Status();
+  return Invalid("temperature", "a finite number of at least 0", NumberText(temperature));
+}
+
+inline Status CheckShare(double top_p) {
+  if (top_p > 0 && top_p <= 1) return Status();
+  return Invalid("top-p", "a share above 0, at most 1", NumberText(top_p));
+}
+
+inline Status NoTokenYet() {
+  return Status::Refusal(KINGLET_NO_TOKEN_YET, "session", "query", "at least one token before it",
+                         "none");
+}
+
+inline Status NoPart(const char* expected) {
+  return Status::Refusal(KINGLET_UNSUPPORTED, "session", "model", expected, "one without");
+}
+
+inline Status OutOfMemory() { return Status(KINGLET_OUT_OF_MEMORY, "session: out of memory"); }
+
+}  // namespace kinglet::session
 
 namespace kinglet {
 
@@ -39,7 +88,7 @@ struct Session::Lane {
 // at a time.
 size_t SourceTokensTogether(const Model& model);
 
-// How a session of a given number of lanes uses the host's memory (session_memory.cc).
+// How a session of a given number of lanes uses the host's memory.
 struct Session::MemoryPlan {
   Stream::Queries queries;
   QueryFrames::States states;
@@ -69,7 +118,7 @@ struct Session::Contents {
   Status RunEncoder(std::span<const uint32_t> source, std::span<const uint32_t> segments,
                     Lane& lane);
 
-  // --- masked models (session_reading.cc)
+  // --- masked models
 
   // The lane, if the model is a masked one and the lane's text has a token at the position.
   Result<Lane*> FindToken(uint64_t position, uint32_t lane);
@@ -77,7 +126,7 @@ struct Session::Contents {
   Status Read(NodeRange first, NodeRange second, BufferId buffer, uint64_t position,
               std::span<double> out, Lane& lane);
 
-  // --- queries (session_queries.cc)
+  // --- queries
 
   // The errors of CheckLanes, and KINGLET_NO_TOKEN_YET.
   Status CheckQueriedLanes(std::span<const uint32_t> numbers);
@@ -108,6 +157,49 @@ struct Session::Contents {
   std::vector<StreamFrame> frames;  // the frames of a step; reserved for all lanes
   std::vector<uint8_t> is_named;    // by lane: scratch of CheckLanes, all 0 between calls
 };
+
+// How a session runs a query.
+
+// Gives the frame of a stream that is about to be queried the memory in which queries are answered.
+// If other lanes have used that memory since, the stream's results are invalidated, or, on a
+// device, fetched again.
+template <class T>
+Status Session::Contents::FindPlace(Distribution<T>& distribution, StreamFrame& frame) {
+  if (!query_frames) return Status();
+  const bool had = query_frames->Take(frame);
+  if (execution.device) return had ? Status() : distribution.FetchOpened(frame);
+  if (!had) distribution.Invalidate();
+  return Status();
+}
+
+// Calls query(streams, index of the first of them in `numbers`) for at most kLanesTogether lanes at
+// a time.
+template <class Query>
+Status Session::Contents::Ask(std::span<const uint32_t> numbers, const Query& query) {
+  KINGLET_RETURN_IF_ERROR(CheckQueriedLanes(numbers));
+  const ComputingCall call(execution);
+  const auto ask = [&]<class T>(const QueryMemory<T>&) -> Status {
+    const auto distribution = [&](size_t i) {
+      return &std::get<Distribution<T>>(lanes[numbers[i]].distribution);
+    };
+    for (size_t i = 0; i < numbers.size(); ++i) distribution(i)->ResetWork();
+    for (size_t first = 0; first < numbers.size(); first += kLanesTogether) {
+      const size_t count = std::min(kLanesTogether, numbers.size() - first);
+      std::array<QueriedStream<T>, kLanesTogether> streams;
+      for (size_t i = 0; i < count; ++i) {
+        streams[i] = {distribution(first + i), lanes[numbers[first + i]].stream.LastFrame()};
+        KINGLET_RETURN_IF_ERROR(FindPlace(*streams[i].distribution, streams[i].frame));
+      }
+      KINGLET_RETURN_IF_ERROR(query(std::span(streams).first(count), first));
+    }
+    return Status();
+  };
+  try {
+    return std::visit(ask, query_memory);
+  } catch (const std::bad_alloc&) {
+    return session::OutOfMemory();
+  }
+}
 
 }  // namespace kinglet
 

@@ -2,14 +2,19 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <string>
+#include <utility>
 
 #include "kernels/device_program.h"
+#include "runtime/queries/cache_contribution_query.h"
+#include "runtime/queries/intervals.h"
+#include "runtime/queries/rank.h"
 #include "runtime/queries/sampling.h"
+#include "runtime/queries/set_queries.h"
 #include "runtime/queries/top_k.h"
+#include "runtime/queries/top_p.h"
 #include "runtime/queries/word_probabilities.h"
-#include "runtime/session_ask.h"
 #include "runtime/session_contents.h"
-#include "runtime/session_refusals.h"
 
 namespace kinglet {
 
@@ -185,7 +190,7 @@ Result<std::vector<Candidate>> Session::TopK(uint32_t k, uint32_t lane) {
 Status Session::DrawLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
                           const DrawOptions& options, std::span<uint32_t> out) {
   KINGLET_RETURN_IF_ERROR(CheckSize("seeds", seeds.size(), lanes.size()));
-  KINGLET_RETURN_IF_ERROR(CheckSize("output of samples", out.size(), lanes.size()));
+  KINGLET_RETURN_IF_ERROR(CheckSize("output of draws", out.size(), lanes.size()));
   KINGLET_RETURN_IF_ERROR(CheckTemperature(options.temperature));
   KINGLET_RETURN_IF_ERROR(CheckShare(options.top_p));
   for (const uint32_t id : options.excluded) {
@@ -197,19 +202,10 @@ Status Session::DrawLanes(std::span<const uint32_t> lanes, std::span<const uint6
       });
 }
 
-Status Session::SampleLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
-                            double temperature, std::span<uint32_t> out) {
-  return DrawLanes(lanes, seeds, {.temperature = temperature}, out);
-}
-
 Result<uint32_t> Session::Draw(uint64_t seed, const DrawOptions& options, uint32_t lane) {
   uint32_t out = 0;
   KINGLET_RETURN_IF_ERROR(DrawLanes({&lane, 1}, {&seed, 1}, options, {&out, 1}));
   return out;
-}
-
-Result<uint32_t> Session::Sample(uint64_t seed, double temperature, uint32_t lane) {
-  return Draw(seed, {.temperature = temperature}, lane);
 }
 
 // --- everything that a query can need
@@ -270,6 +266,103 @@ const ClusterSet& Session::clusters_opened(uint32_t lane) const {
   return std::visit(
       [](const auto& distribution) -> const ClusterSet& { return distribution.clusters_opened(); },
       contents_->lanes[lane].distribution);
+}
+
+// --- queries that look for words: nucleus, rank, sets, prefixes, intervals
+
+// Calls query(stream), which returns a Result, for one lane.
+template <class Answer, class Query>
+Result<Answer> Session::AskLane(uint32_t lane, const Query& query) {
+  Answer answer{};
+  KINGLET_RETURN_IF_ERROR(contents_->Ask({&lane, 1}, [&](auto streams, size_t) -> Status {
+    KINGLET_ASSIGN_OR_RETURN(answer, query(streams.front()));
+    return Status();
+  }));
+  return answer;
+}
+
+namespace {
+
+Status CheckSet(const WordSet& set, const Model& model) {
+  if (set.vocabulary_size() == model.vocabulary_size()) return Status();
+  return session::Invalid("set of words",
+                          "a set of " + std::to_string(model.vocabulary_size()) + " words",
+                          std::to_string(set.vocabulary_size()));
+}
+
+Status CheckHasTexts(const Model& model) {
+  if (model.vocabulary() != nullptr) return Status();
+  return Status::Refusal(KINGLET_UNSUPPORTED, "session", "prefix",
+                         "a model file with the texts of words", "ids only");
+}
+
+}  // namespace
+
+Result<std::vector<Candidate>> Session::TopP(double share, uint32_t lane) {
+  KINGLET_RETURN_IF_ERROR(session::CheckShare(share));
+  return AskLane<std::vector<Candidate>>(lane,
+                                         [share](auto& stream) { return FindTopP(stream, share); });
+}
+
+Result<uint32_t> Session::Rank(uint32_t id, uint32_t lane) {
+  KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
+  return AskLane<uint32_t>(lane, [id](auto& stream) { return RankOfWord(stream, id); });
+}
+
+Result<CacheContribution> Session::CacheContributionOf(uint32_t id, uint32_t lane) {
+  KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
+  return AskLane<CacheContribution>(
+      lane, [id](auto& stream) { return CacheContributionOfWord(stream, id); });
+}
+
+Result<WordSet> Session::WithPrefix(std::string_view prefix) const {
+  KINGLET_RETURN_IF_ERROR(CheckHasTexts(model()));
+  try {
+    return WordSet(model().vocabulary_size(), model().vocabulary()->WithPrefix(prefix));
+  } catch (const std::bad_alloc&) {
+    return session::OutOfMemory();
+  }
+}
+
+Result<std::vector<Candidate>> Session::TopKOf(const WordSet& set, uint32_t k, uint32_t lane) {
+  KINGLET_RETURN_IF_ERROR(CheckSet(set, model()));
+  return AskLane<std::vector<Candidate>>(
+      lane, [&set, k](auto& stream) { return FindTopKOf(stream, set, k); });
+}
+
+Result<double> Session::ProbabilityOf(const WordSet& set, uint32_t lane) {
+  KINGLET_RETURN_IF_ERROR(CheckSet(set, model()));
+  return AskLane<double>(lane, [&set](auto& stream) { return ProbabilityOfSet(stream, set); });
+}
+
+Status Session::AddProbabilities(const WordSet& set, std::span<const uint32_t> part_of,
+                                 std::span<double> sums, uint32_t lane) {
+  KINGLET_RETURN_IF_ERROR(CheckSet(set, model()));
+  return contents_->Ask({&lane, 1}, [&](auto streams, size_t) -> Status {
+    return kinglet::AddProbabilities(streams.front(), set, part_of, sums);
+  });
+}
+
+Result<std::vector<NextCharacter>> Session::NextCharacters(std::string_view prefix, uint32_t lane) {
+  KINGLET_ASSIGN_OR_RETURN(const WordSet set, WithPrefix(prefix));
+  using Answer = std::vector<NextCharacter>;
+  return AskLane<Answer>(lane, [&](auto& stream) -> Result<Answer> {
+    PrefixParts parts = SplitByNextCharacter(*model().vocabulary(), prefix);
+    std::vector<double> sums(parts.characters.size());
+    KINGLET_RETURN_IF_ERROR(
+        kinglet::AddProbabilities(stream, set, parts.part_of, std::span<double>(sums)));
+    for (size_t i = 0; i < sums.size(); ++i) parts.characters[i].probability = sums[i];
+    return std::move(parts.characters);
+  });
+}
+
+Result<Interval> Session::IntervalOf(uint32_t id, uint32_t lane) {
+  KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
+  return AskLane<Interval>(lane, [id](auto& stream) { return IntervalOfWord(stream, id); });
+}
+
+Result<uint32_t> Session::WordAt(uint32_t point, uint32_t lane) {
+  return AskLane<uint32_t>(lane, [point](auto& stream) { return WordOfPoint(stream, point); });
 }
 
 }  // namespace kinglet

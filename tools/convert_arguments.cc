@@ -48,6 +48,11 @@ void AddWordOptions(Arguments& command, ConvertOptions& convert) {
            "wikitext "
            "or characters")
       .Placeholder("FILE");
+  command
+      .Add("--unknown", convert.unknown_word,
+           "the vocabulary's word for unknown words, if it is not <unk> (the model file names it "
+           "<unk>)")
+      .Placeholder("WORD");
   command.AddFlag("--lowercase", convert.lower_case, "lower-case text first (with --tokenizer)");
 }
 

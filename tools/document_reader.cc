@@ -100,8 +100,9 @@ Status DocumentReader::FindText(Document& document) const {
                            Numbered("line", document.line_number), expected, found);
   };
   if (reader.broken || !reader.is_object) {
+    const std::string why = WhyNotJson(json);
     return refuse("a JSON object (--skip-bad omits other lines)",
-                  Quoted(json.substr(0, std::min<size_t>(json.size(), 64))));
+                  why.empty() ? Quoted(json.substr(0, std::min<size_t>(json.size(), 64))) : why);
   }
   if (!reader.text) {
     return refuse("an object with a text \"" + format_.field +

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -155,9 +156,14 @@ struct PartFile::Contents {
   std::string path, temporary;
   int descriptor = -1;
   Output output;
+  std::optional<TemporaryName> registered;
 
   Contents(std::string name, int opened)
-      : path(std::move(name)), temporary(TemporaryOf(path)), descriptor(opened), output(opened) {}
+      : path(std::move(name)),
+        temporary(TemporaryOf(path)),
+        descriptor(opened),
+        output(opened),
+        registered(std::in_place, temporary) {}
   static std::string TemporaryOf(const std::string& path) {
     const fs::path place(path);
     const std::string name = std::string(kOwnNames) + place.filename().string() + ".part";
@@ -202,6 +208,7 @@ Result<FileIdentity> PartFile::Finish() {
 Status PartFile::Commit() {
   Contents& file = *contents_;
   if (::rename(file.temporary.c_str(), file.path.c_str()) != 0) return WriteError(file.path, errno);
+  file.registered.reset();
   ::close(std::exchange(file.descriptor, -1));
   return {};
 }

@@ -4,11 +4,15 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <filesystem>
+#include <set>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
 #include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/json_events.h"
+#include "converters/checkpoints/text_input.h"
 #include "format/message_text.h"
 #include "runtime/text/white_space.h"
 
@@ -32,7 +36,19 @@ std::optional<Number> ParseWhole(std::string_view text) {
   return number;
 }
 
+// A number between blanks, perhaps with a plus, or PyTorch's "tensor(-5.1, device='cuda:0')".
 std::optional<double> ParseScore(std::string_view text) {
+  constexpr std::string_view kTensor = "tensor(";
+  const auto trim = [&text] {
+    while (!text.empty() && IsAsciiSpace(text.front())) text.remove_prefix(1);
+    while (!text.empty() && IsAsciiSpace(text.back())) text.remove_suffix(1);
+  };
+  trim();
+  if (text.starts_with(kTensor) && text.ends_with(')')) {
+    text = text.substr(kTensor.size(), text.find_first_of(",)") - kTensor.size());
+    trim();
+  }
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   const std::optional<double> score = ParseWhole<double>(text);
   return score && std::isfinite(*score) ? score : std::nullopt;
 }
@@ -75,11 +91,13 @@ class HypothesisObject final : public JsonEvents {
  public:
   std::optional<std::string> utterance, text;
   std::optional<double> score;
-  bool bad = false;
+  std::optional<uint64_t> number;
+  bool bad = false, summary = false;
 
   bool BeginObject() override { return Enter(depth_ == 0); }
   bool Name(std::string& given) override {
     if (depth_ == 1) name_ = std::move(given);
+    summary = summary || Is("utterances");
     return true;
   }
   bool EndObject() override { return Leave(); }
@@ -94,12 +112,13 @@ class HypothesisObject final : public JsonEvents {
     }
     return AtTop();
   }
-  bool Number(std::optional<uint64_t> number) override {
-    return Real(static_cast<double>(number.value_or(0)));
+  bool Number(std::optional<uint64_t> given) override {
+    if (Is("hypothesis")) number = given;
+    return Real(static_cast<double>(given.value_or(0)));
   }
-  bool Real(double number) override {
+  bool Real(double given) override {
     if (Is("utt") || Is("text")) return Refuse();
-    if (Is("score")) score = number;
+    if (Is("score")) score = given;
     return AtTop();
   }
   bool Boolean() override { return Is("utt") || Is("text") || Is("score") ? Refuse() : AtTop(); }
@@ -147,8 +166,26 @@ std::optional<ReadHypothesis> ParseTabs(std::string_view line) {
 std::optional<ReadHypothesis> ParseObject(std::string_view line) {
   HypothesisObject object;
   ReadJson(line, object);
+  if (!object.bad && object.summary && !object.utterance) return ReadHypothesis{};
   if (object.bad || !object.utterance || !object.text) return std::nullopt;
-  return ReadHypothesis{*object.utterance, std::nullopt, object.score, *object.text};
+  return ReadHypothesis{*object.utterance, object.number, object.score, *object.text};
+}
+
+std::optional<ReadHypothesis> ParseMoses(std::string_view line) {
+  constexpr std::string_view kBar = " ||| ";
+  std::vector<std::string_view> fields;
+  for (size_t bar = line.find(kBar); bar != line.npos; bar = line.find(kBar)) {
+    fields.push_back(line.substr(0, bar));
+    line.remove_prefix(bar + kBar.size());
+  }
+  fields.push_back(line);
+  if (fields.size() < 3) return std::nullopt;
+  // With features the total is the fourth field; an alignment may follow.
+  const std::optional<double> given = ParseScore(fields[std::min<size_t>(3, fields.size() - 1)]);
+  std::string_view utterance = fields[0];
+  utterance = TakeFirstWord(utterance);
+  if (!given || utterance.empty()) return std::nullopt;
+  return ReadHypothesis{std::string(utterance), std::nullopt, given, std::string(fields[1])};
 }
 
 struct ListSyntax {
@@ -159,11 +196,15 @@ struct ListSyntax {
 ListSyntax SyntaxOf(ListFormat format) {
   switch (format) {
     case ListFormat::kKaldi:
-      return {ParseKaldi, "\"UTTERANCE-NUMBER TEXT\" (or another --format)"};
+      return {ParseKaldi,
+              "\"UTTERANCE-NUMBER TEXT\" (or another --format; of ESPnet, give the folder of "
+              "1best_recog, 2best_recog, ..)"};
     case ListFormat::kTabs:
       return {ParseTabs, "an utterance, a score and a text between tabs"};
     case ListFormat::kJson:
       return {ParseObject, "an object with \"utt\", \"text\" and perhaps a number \"score\""};
+    case ListFormat::kMoses:
+      return {ParseMoses, "\"NUMBER ||| TEXT ||| FEATURES ||| SCORE\""};
   }
   return {};
 }
@@ -174,7 +215,8 @@ ListFormat GuessListFormat(std::string_view text) {
   for (const std::string_view line : LinesOf(text)) {
     if (IsBlank(line)) continue;
     if (*std::find_if_not(line.begin(), line.end(), IsAsciiSpace) == '{') return ListFormat::kJson;
-    return std::count(line.begin(), line.end(), '\t') >= 2 ? ListFormat::kTabs : ListFormat::kKaldi;
+    if (std::count(line.begin(), line.end(), '\t') >= 2) return ListFormat::kTabs;
+    return line.find(" ||| ") != line.npos ? ListFormat::kMoses : ListFormat::kKaldi;
   }
   return ListFormat::kKaldi;
 }
@@ -184,22 +226,95 @@ Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, 
   const ListSyntax syntax = SyntaxOf(format);
   std::vector<HypothesisList> lists;
   std::unordered_map<std::string, size_t> indices;
+  std::set<std::pair<size_t, uint64_t>> numbers;  // of lists and hypotheses
   uint64_t number = 0;
   for (const std::string_view line : LinesOf(text)) {
     ++number;
     if (IsBlank(line)) continue;
     std::optional<ReadHypothesis> read = syntax.parse(line);
-    if (!read) return RefuseListLine(source, number, syntax.expected, line);
+    if (!read) {
+      const std::string why = format == ListFormat::kJson ? WhyNotJson(line) : "";
+      if (why.empty()) return RefuseListLine(source, number, syntax.expected, line);
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, Numbered("line", number),
+                             syntax.expected, why);
+    }
+    if (read->utterance.empty()) continue;  // a summary
     const auto [index, is_new] = indices.try_emplace(read->utterance, lists.size());
     if (is_new) lists.push_back({std::move(read->utterance), {}});
     std::vector<Hypothesis>& hypotheses = lists[index->second].hypotheses;
-    hypotheses.push_back(
-        {read->number.value_or(hypotheses.size() + 1), read->given, std::move(read->text)});
+    const uint64_t own = read->number.value_or(hypotheses.size() + 1);
+    if (!numbers.emplace(index->second, own).second) {
+      return RefuseListLine(source, number, "each number of an utterance once", line);
+    }
+    hypotheses.push_back({own, read->given, std::move(read->text)});
   }
   return lists;
 }
 
-Status AddGivenScores(std::string_view text, const std::string& source,
+Result<std::vector<HypothesisList>> ReadNBestFolders(const std::string& folder) {
+  namespace fs = std::filesystem;
+  constexpr std::string_view kName = "best_recog";
+  constexpr int kLevels = 2;
+  std::map<std::pair<uint64_t, std::string>, fs::path> folders;  // by number, then by path
+  const auto add = [&](const fs::path& path) {
+    std::string name = path.filename().string();
+    if (!name.ends_with(kName)) return;
+    name.resize(name.size() - kName.size());
+    const std::optional<uint64_t> number = ParseWhole<uint64_t>(name);
+    if (number) folders[{*number, path.string()}] = path;
+  };
+  std::error_code error;
+  const fs::path own = fs::path(folder).lexically_normal();
+  add(own.has_filename() ? own : own.parent_path());
+  fs::recursive_directory_iterator entry(folder, error), end;
+  for (; !error && entry != end; entry.increment(error)) {
+    if (entry.depth() >= kLevels) entry.disable_recursion_pending();
+    if (entry->is_directory(error)) add(entry->path());
+  }
+  if (folders.empty()) {
+    return Status::Refusal(KINGLET_NOT_FOUND, "rescore", folder,
+                           "a file of lists, or ESPnet's folders 1best_recog, 2best_recog, ..",
+                           "neither");
+  }
+  std::vector<HypothesisList> lists;
+  std::unordered_map<std::string, size_t> indices;
+  for (const auto& [key, path] : folders) {
+    const std::string source = (path / "text").string(), scores = (path / "score").string();
+    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(source));
+    std::map<std::string, double, std::less<>> given;
+    if (fs::exists(scores, error)) {
+      KINGLET_ASSIGN_OR_RETURN(const std::string lines, ReadWholeText(scores));
+      uint64_t number = 0;
+      for (const std::string_view line : LinesOf(lines)) {
+        ++number;
+        if (IsBlank(line)) continue;
+        std::string_view rest = line;
+        const std::string_view utterance = TakeFirstWord(rest);
+        const std::optional<double> score = ParseScore(rest);
+        if (!score) return RefuseListLine(scores, number, "\"UTTERANCE SCORE\"", line);
+        given[std::string(utterance)] = *score;
+      }
+    }
+    for (const std::string_view line : LinesOf(text)) {
+      if (IsBlank(line)) continue;
+      std::string_view rest = line;
+      const std::string utterance(TakeFirstWord(rest));
+      const auto [index, is_new] = indices.try_emplace(utterance, lists.size());
+      if (is_new) lists.push_back({utterance, {}});
+      const auto score = given.find(utterance);
+      if (!given.empty() && score == given.end()) {
+        return Status::Refusal(KINGLET_INVALID_ARGUMENT, scores, utterance,
+                               "a score for each hypothesis", "none");
+      }
+      lists[index->second].hypotheses.push_back(
+          {key.first, score == given.end() ? std::nullopt : std::optional(score->second),
+           std::string(rest)});
+    }
+  }
+  return lists;
+}
+
+Status AddGivenScores(std::string_view text, const std::string& source, double factor,
                       std::vector<HypothesisList>& lists) {
   std::map<std::pair<std::string, uint64_t>, Hypothesis*, std::less<>> hypotheses;
   for (HypothesisList& list : lists) {
@@ -207,25 +322,29 @@ Status AddGivenScores(std::string_view text, const std::string& source,
       hypotheses[{list.utterance, hypothesis.number}] = &hypothesis;
     }
   }
+  std::set<const Hypothesis*> scored;
   uint64_t number = 0;
   for (const std::string_view line : LinesOf(text)) {
     ++number;
     if (IsBlank(line)) continue;
     std::string_view rest = line;
     const std::optional<NumberedName> name = ParseName(TakeFirstWord(rest));
-    const std::optional<double> score = ParseScore(TakeFirstWord(rest));
-    if (!name || !score || !rest.empty()) {
+    const std::optional<double> score = ParseScore(rest);
+    if (!name || !score) {
       return RefuseListLine(source, number, "\"UTTERANCE-NUMBER SCORE\"", line);
     }
     const auto found = hypotheses.find({std::string(name->utterance), name->number});
     if (found == hypotheses.end()) {
       return RefuseListLine(source, number, "a hypothesis of the lists", line);
     }
-    found->second->given = score;
+    if (!scored.insert(found->second).second) {
+      return RefuseListLine(source, number, "each hypothesis once", line);
+    }
+    found->second->given = found->second->given.value_or(0) + factor * *score;
   }
   for (const HypothesisList& list : lists) {
     for (const Hypothesis& hypothesis : list.hypotheses) {
-      if (hypothesis.given) continue;
+      if (scored.contains(&hypothesis)) continue;
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, list.utterance,
                              "a score for each hypothesis",
                              "none for number " + std::to_string(hypothesis.number));

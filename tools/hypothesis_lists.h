@@ -28,21 +28,32 @@ struct HypothesisList {
 enum class ListFormat : uint8_t {
   kKaldi,  // "UTTERANCE-3 TEXT", as Kaldi and ESPnet write them
   kTabs,   // "UTTERANCE<tab>SCORE<tab>TEXT"
-  // {"utt":"..","score":-1.5,"text":".."}; the score may be missing, other members are ignored
+  // {"utt":"..","score":-1.5,"text":".."}; the score may be missing. "hypothesis" is its number;
+  // other members are ignored, and so is the summary of `rescore --json`
   kJson,
+  kMoses,  // "0 ||| TEXT ||| FEATURES ||| SCORE", as Moses writes them
 };
 
-// Guesses from the first line that is not empty: "{" begins an object, two tabs separate fields.
+// Guesses from the first line that is not empty: "{" begins an object, two tabs or " ||| " separate
+// fields.
 ListFormat GuessListFormat(std::string_view text);
 
 // The lists of a file, utterances in the order of their first hypotheses. `source` names the file
-// in messages. Empty lines are omitted. Errors: KINGLET_INVALID_ARGUMENT, naming the line.
+// in messages. Empty lines are omitted. Errors: KINGLET_INVALID_ARGUMENT, naming the line, also
+// where a number of an utterance stands twice.
 Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, ListFormat format,
                                                          const std::string& source);
 
-// Adds the scores of another file, lines "UTTERANCE-3 SCORE". Every hypothesis must have a score,
-// and each score a hypothesis. Errors: KINGLET_INVALID_ARGUMENT, naming the line or the hypothesis.
-Status AddGivenScores(std::string_view text, const std::string& source,
+// The lists of ESPnet's folders 1best_recog, 2best_recog, .., in `folder` or up to two folders
+// below it. Each has a file `text`, lines "UTTERANCE TEXT", and perhaps a file `score`, lines
+// "UTTERANCE -5.1" or "UTTERANCE tensor(-5.1)". Errors: KINGLET_INVALID_ARGUMENT, naming the line;
+// KINGLET_NOT_FOUND if there are none; KINGLET_IO_ERROR.
+Result<std::vector<HypothesisList>> ReadNBestFolders(const std::string& folder);
+
+// Adds `factor` times the scores of another file, lines "UTTERANCE-3 SCORE", to the given scores.
+// Every hypothesis must have a score, and each score a hypothesis. Errors:
+// KINGLET_INVALID_ARGUMENT, naming the line or the hypothesis.
+Status AddGivenScores(std::string_view text, const std::string& source, double factor,
                       std::vector<HypothesisList>& lists);
 
 // Reference transcripts by utterance: lines "UTTERANCE<tab>TEXT". Errors: KINGLET_INVALID_ARGUMENT,

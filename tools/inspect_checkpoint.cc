@@ -11,6 +11,7 @@
 
 #include "converters/checkpoints/checkpoint_file.h"
 #include "converters/checkpoints/checkpoint_path.h"
+#include "converters/checkpoints/derived_weights.h"
 #include "converters/checkpoints/input_file.h"
 #include "converters/families/name_match.h"
 #include "converters/recipe/recipe_skeleton.h"
@@ -154,7 +155,8 @@ bool IsCheckpointPath(const std::string& path) {
 
 Result<std::string> ReportCheckpoint(const std::string& path, CheckpointView view) {
   KINGLET_ASSIGN_OR_RETURN(const std::string found, FindCheckpoint(path));
-  KINGLET_ASSIGN_OR_RETURN(const CheckpointFile source, OpenCheckpointFile(found));
+  KINGLET_ASSIGN_OR_RETURN(CheckpointFile source, OpenCheckpointFile(found));
+  for (std::string& note : ComputeWeights(source.tensors)) source.notes.push_back(std::move(note));
   if (view == CheckpointView::kRecipeSkeleton) return RecipeSkeleton(source.tensors);
   const Readers readers = {NearestFamilies(source.tensors), FittingPrefix(source.tensors)};
   return view == CheckpointView::kJson ? CheckpointJson(source, readers)

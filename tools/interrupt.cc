@@ -9,6 +9,8 @@
 #include <array>
 #include <csignal>
 
+#include "format/write_file.h"
+
 namespace kinglet {
 namespace {
 
@@ -20,7 +22,25 @@ void Note(int /*signal*/) {
   [[maybe_unused]] const ssize_t written = ::write(wake[1], "", 1);
 }
 
+// The signal, whose handling SA_RESETHAND has made the default, ends the program when the handler
+// returns.
+void CleanUp(int signal) {
+  RemoveTemporaryFiles();
+  std::raise(signal);
+}
+
 }  // namespace
+
+void CleanUpAtSignals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action {};
+    if (::sigaction(signal, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) continue;
+    action.sa_handler = CleanUp;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigemptyset(&action.sa_mask);
+    ::sigaction(signal, &action, nullptr);
+  }
+}
 
 void NoteInterrupts() {
   if (::pipe2(wake.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;  // Ctrl-C then ends the program

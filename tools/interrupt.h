@@ -7,6 +7,10 @@
 
 namespace kinglet {
 
+// SIGINT, SIGTERM and SIGHUP remove the program's temporary files (format/write_file.h) before they
+// end it. A signal that the program ignores stays ignored. Call once, before threads start.
+void CleanUpAtSignals();
+
 // Handles SIGINT: the first one is noted, a second one ends the program as without this call. Call
 // once, before threads start.
 void NoteInterrupts();

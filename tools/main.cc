@@ -115,6 +115,7 @@ int main(int argc, char** argv) {
   // Without the signal, a closed pipe is a write error like any other.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // likewise for the file-size limit
+  kinglet::CleanUpAtSignals();
   try {
     try {
       return kinglet::Main(argc, argv);

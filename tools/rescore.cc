@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -35,7 +37,8 @@ constexpr size_t kNodesPerLane = 1024;
 
 struct RescoreOptions {
   RunOptions run;
-  std::string lists = "-", format, scores, references, tune;
+  std::string lists = "-", format, references, tune;
+  std::vector<std::string> scores, costs;
   ListWeights weights;
   bool all = false;
 };
@@ -132,21 +135,35 @@ class ListScorer {
 };
 
 Result<std::vector<HypothesisList>> ReadLists(const RescoreOptions& options) {
-  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(options.lists));
   const std::string source = SourceName(options.lists);
-  const ListFormat format = options.format == "kaldi"   ? ListFormat::kKaldi
-                            : options.format == "tsv"   ? ListFormat::kTabs
-                            : options.format == "jsonl" ? ListFormat::kJson
-                                                        : GuessListFormat(text);
-  KINGLET_ASSIGN_OR_RETURN(std::vector<HypothesisList> lists,
-                           ParseHypothesisLists(text, format, source));
+  std::error_code error;
+  std::vector<HypothesisList> lists;
+  if (std::filesystem::is_directory(options.lists, error)) {
+    KINGLET_ASSIGN_OR_RETURN(lists, ReadNBestFolders(options.lists));
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(options.lists));
+    const ListFormat format = options.format == "kaldi"   ? ListFormat::kKaldi
+                              : options.format == "tsv"   ? ListFormat::kTabs
+                              : options.format == "jsonl" ? ListFormat::kJson
+                              : options.format == "moses" ? ListFormat::kMoses
+                                                          : GuessListFormat(text);
+    KINGLET_ASSIGN_OR_RETURN(lists, ParseHypothesisLists(text, format, source));
+  }
   if (lists.empty()) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, "lists", "at least one hypothesis",
                            "none");
   }
-  if (!options.scores.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(const std::string scores, ReadWholeText(options.scores));
-    KINGLET_RETURN_IF_ERROR(AddGivenScores(scores, SourceName(options.scores), lists));
+  // A file of scores replaces those of the lists.
+  for (HypothesisList& list : lists) {
+    for (Hypothesis& hypothesis : list.hypotheses) {
+      if (!options.scores.empty() || !options.costs.empty()) hypothesis.given.reset();
+    }
+  }
+  for (const auto& [files, factor] : {std::pair(&options.scores, 1.0), {&options.costs, -1.0}}) {
+    for (const std::string& file : *files) {
+      KINGLET_ASSIGN_OR_RETURN(const std::string scores, ReadWholeText(file));
+      KINGLET_RETURN_IF_ERROR(AddGivenScores(scores, SourceName(file), factor, lists));
+    }
   }
   return lists;
 }
@@ -244,6 +261,13 @@ class Rescored {
   }
 
  private:
+  // JSON texts may have line ends and tabs, which the table's lines and columns end with.
+  static std::string OneLine(std::string text) {
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
+    return text;
+  }
+
   JsonLine NewLine() const { return JsonLine(NumberDigits(model_)); }
 
   std::string HypothesisLine(size_t list, size_t index, size_t rank) const {
@@ -251,8 +275,8 @@ class Rescored {
     const ModelScore& model = scored_.scores[list][index];
     const double score = WeightedScore(weights_, parts_[list][index]);
     if (!options_.run.json) {
-      return lists_[list].utterance + "\t" + NumberText(score, model_) + "\t" + hypothesis.text +
-             "\n";
+      return OneLine(lists_[list].utterance) + "\t" + NumberText(score, model_) + "\t" +
+             OneLine(hypothesis.text) + "\n";
     }
     JsonLine line = NewLine();
     line.Key("utt").Text(lists_[list].utterance).Key("rank").Integer(rank);
@@ -359,9 +383,11 @@ Status CheckInputs(const RescoreOptions& options) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", name, "a finite number",
                            std::to_string(weight));
   }
-  for (const auto& [name, file] : {std::pair("--scores", options.scores),
-                                   {"--references", options.references},
-                                   {"--tune", options.tune}}) {
+  std::vector<std::pair<const char*, std::string>> files = {{"--references", options.references},
+                                                            {"--tune", options.tune}};
+  for (const std::string& file : options.scores) files.emplace_back("--scores", file);
+  for (const std::string& file : options.costs) files.emplace_back("--costs", file);
+  for (const auto& [name, file] : files) {
     if (file != "-" || options.lists != "-") continue;
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", name, "standard input once",
                            "- together with LISTS that are read from it");
@@ -377,14 +403,25 @@ Command AddRescore(Arguments& program) {
       "rescore", "Print the best hypothesis of each list, by given score, model and length");
   AddModelOptions(rescore, options->run);
   AddTeamOptions(rescore, options->run, "step N hypotheses at once");
-  rescore.Add("LISTS", options->lists, "hypotheses, one a line (default: standard input)")
+  rescore
+      .Add("LISTS", options->lists,
+           "hypotheses, one a line, or the folder of ESPnet's 1best_recog, 2best_recog, .. "
+           "(default: "
+           "standard input)")
       .Placeholder(kFileOrStandardInput);
   rescore
       .Add("--format", options->format,
-           "lines of the lists: \"utt-3 TEXT\", \"utt<tab>SCORE<tab>TEXT\" or objects with utt, "
-           "score and text (default: guessed from the first line)")
-      .OneOf({"kaldi", "tsv", "jsonl"});
-  rescore.Add("--scores", options->scores, "given scores of kaldi lists: lines \"utt-3 SCORE\"")
+           "lines of the lists: \"utt-3 TEXT\", \"utt<tab>SCORE<tab>TEXT\", objects with utt, "
+           "score and text, or \"0 ||| TEXT ||| FEATURES ||| SCORE\" (default: guessed from the "
+           "first line)")
+      .OneOf({"kaldi", "tsv", "jsonl", "moses"});
+  rescore
+      .Add("--scores", options->scores,
+           "given scores of kaldi lists: lines \"utt-3 SCORE\"; of several files, their sum")
+      .Placeholder(kFileOrStandardInput);
+  rescore
+      .Add("--costs", options->costs,
+           "costs of kaldi lists (ac_cost, lm_cost of nbest-to-linear), which count negatively")
       .Placeholder(kFileOrStandardInput);
   rescore.Add("--weight", options->weights.model, "weight of the model's log-probability")
       .Placeholder("W")

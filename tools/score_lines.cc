@@ -1,9 +1,9 @@
 #include "tools/score_lines.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <deque>
 #include <optional>
 #include <span>
 #include <utility>
@@ -128,15 +128,14 @@ Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
                   const std::shared_ptr<const Model>& model, ScoreReport& report,
                   Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const SentenceFrame frame, ChooseFrame(options, *model));
-  KINGLET_ASSIGN_OR_RETURN(const Sentences sentences,
+  KINGLET_ASSIGN_OR_RETURN(SentenceReader sentences,
                            options.text.empty()
-                               ? ReadIdSentences(options.ids, model->vocabulary_size())
-                               : ReadTextSentences(options.text, *model));
+                               ? SentenceReader::OfIds(options.ids, model->vocabulary_size())
+                               : SentenceReader::OfText(options.text, *model));
   SessionOptions session_options;
   session_options.empty_cache =
       options.empty_cache == "normalised" ? EmptyCache::kNormalised : EmptyCache::kReference;
-  session_options.lanes =
-      static_cast<uint32_t>(std::max<size_t>(1, std::min(run.lanes, sentences.size())));
+  session_options.lanes = static_cast<uint32_t>(run.lanes);
   session_options.threads = static_cast<uint32_t>(run.threads);
   KINGLET_ASSIGN_OR_RETURN(SentenceScorer scorer, SentenceScorer::Create(model, session_options));
 
@@ -144,18 +143,27 @@ Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
                              : options.text == "-" ? std::string(kStandardInput)
                                                    : options.text;
   LinePrinter printer(run, options, frame, *model, report, console);
-  size_t begun = 0;
-  KINGLET_RETURN_IF_ERROR(scorer.Run(
+  std::deque<TokenSequence> begun;  // not printed yet
+  Status read;
+  const Status ran = scorer.Run(
       [&](std::vector<uint32_t>& stream) {
-        if (begun == sentences.size()) return false;
-        stream = Framed(frame, sentences[begun++].ids);
+        Result<std::optional<TokenSequence>> sentence = sentences.Next();
+        read = sentence.status();
+        if (!sentence.ok() || !*sentence) return false;
+        stream = Framed(frame, (*sentence)->ids);
+        begun.push_back(*std::move(*sentence));
         return true;
       },
-      [&](uint64_t index, std::span<const ScoredToken> tokens) {
-        return printer.Add(sentences[index], tokens);
+      [&](uint64_t /*index*/, std::span<const ScoredToken> tokens) -> Status {
+        KINGLET_RETURN_IF_ERROR(printer.Add(begun.front(), tokens));
+        begun.pop_front();
+        // Who writes a line into a pipe may wait for its answer.
+        return options.text == "-" ? console.out.Flush() : Status();
       },
       [&](uint64_t index) { return source + ": line " + std::to_string(index + 1); },
-      options.places));
+      options.places);
+  KINGLET_RETURN_IF_ERROR(ran);
+  KINGLET_RETURN_IF_ERROR(read);
   return printer.PrintSummary(source, !options.text.empty());
 }
 

@@ -59,6 +59,7 @@ void AddOptions(const ConvertOptions& convert, JsonLine& line) {
   add("vocab", convert.vocabulary);
   if (!convert.vocabulary_texts.empty()) AddTexts("vocab-from", convert.vocabulary_texts, line);
   add("tokenizer", convert.tokenizer);
+  add("unknown", convert.unknown_word);
   if (convert.lower_case) line.Key("lowercase").Boolean(true);
   add("recipe", convert.recipe);
   if (convert.trust_recipe_paths) line.Key("trust-recipe-paths").Boolean(true);
@@ -132,6 +133,7 @@ Status ReadOptions(const RecipeNode& line, ConvertOptions& convert) {
   KINGLET_ASSIGN_OR_RETURN(convert.vocabulary, TextOr(node, "vocab"));
   KINGLET_ASSIGN_OR_RETURN(convert.vocabulary_texts, TextsOr(node, "vocab-from"));
   KINGLET_ASSIGN_OR_RETURN(convert.tokenizer, TextOr(node, "tokenizer"));
+  KINGLET_ASSIGN_OR_RETURN(convert.unknown_word, TextOr(node, "unknown"));
   KINGLET_ASSIGN_OR_RETURN(convert.lower_case, node.TruthOr("lowercase", false));
   KINGLET_ASSIGN_OR_RETURN(convert.recipe, TextOr(node, "recipe"));
   KINGLET_ASSIGN_OR_RETURN(convert.trust_recipe_paths, node.TruthOr("trust-recipe-paths", false));

@@ -1,28 +1,44 @@
-// The lines of a file as sentences of their own.
+// The lines of a file as sentences of their own, read one after the other.
 #ifndef KINGLET_TOOLS_SENTENCES_H_
 #define KINGLET_TOOLS_SENTENCES_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "converters/texts/text_reader.h"
 #include "kinglet/status.h"
 #include "runtime/model.h"
+#include "tools/document_reader.h"
 
 namespace kinglet {
 
-// A sequence for each line, without the line's end. Sequences of a text have sizes, also empty
-// ones.
-using Sentences = std::vector<TokenSequence>;
+class SentenceReader {
+ public:
+  // A sentence of ids a line. Reads the complete file. Errors: those of ReadIdLines;
+  // KINGLET_ID_OUT_OF_RANGE.
+  static Result<SentenceReader> OfIds(const std::string& path, uint32_t vocabulary_size);
 
-// A sentence of ids a line. Errors: those of ReadIdLines; KINGLET_ID_OUT_OF_RANGE.
-Result<Sentences> ReadIdSentences(const std::string& path, uint32_t vocabulary_size);
+  // A sentence a line, tokenized as the model tokenizes text, or otherwise at white space; "-" is
+  // standard input. Memory holds one line and what the system has read with it. REQUIRES: the model
+  // outlives the reader. Errors: those of opening the file; KINGLET_UNSUPPORTED for a model that
+  // has ids only.
+  static Result<SentenceReader> OfText(const std::string& path, const Model& model);
 
-// A sentence a line, tokenized as the model tokenizes text, or otherwise at white space; "-" is
-// standard input. Errors: those of reading the file; KINGLET_UNSUPPORTED for a model that has ids
-// only; KINGLET_UNKNOWN_WORD, naming the line.
-Result<Sentences> ReadTextSentences(const std::string& path, const Model& model);
+  // The next line's sequence, without the line's end; nullopt after the last line. Sequences of a
+  // text have sizes, also empty ones. Errors: those of reading the file; KINGLET_UNKNOWN_WORD,
+  // naming the line.
+  Result<std::optional<TokenSequence>> Next();
+
+ private:
+  SentenceReader() = default;
+  std::vector<TokenSequence> ids_;
+  size_t taken_ = 0;  // of ids_
+  std::optional<DocumentReader> lines_;
+  std::optional<TextReader> text_;
+};
 
 }  // namespace kinglet
 

@@ -21,6 +21,12 @@ Status RefuseInputLine(const std::string& expected, std::string_view found) {
                          Quoted(found));
 }
 
+Status RefuseJsonLine(const std::string& expected, std::string_view line) {
+  const std::string why = WhyNotJson(line);
+  if (why.empty()) return RefuseInputLine(expected, line);
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "standard input", "line", expected, why);
+}
+
 // A text, or an object with one member: a text, a list of texts or a list of ids.
 class LineReader final : public JsonEvents {
  public:
@@ -121,7 +127,7 @@ Result<std::string> ParseTextLine(std::string_view line) {
     std::optional<std::string> bytes = BytesOfHex(*reader.text);
     if (*reader.name == "hex" && bytes) return std::move(*bytes);
   }
-  return RefuseInputLine("a JSON string or {\"hex\":\"..\"}", line);
+  return RefuseJsonLine("a JSON string or {\"hex\":\"..\"}", line);
 }
 
 Result<std::variant<Ids, Pieces>> ParseTokensLine(std::string_view line) {
@@ -133,7 +139,7 @@ Result<std::variant<Ids, Pieces>> ParseTokensLine(std::string_view line) {
       if (reader.name == "ids" && reader.pieces.empty()) return Tokens(std::move(reader.ids));
       if (reader.name == "pieces" && reader.ids.empty()) return Tokens(std::move(reader.pieces));
     }
-    return RefuseInputLine("{\"ids\":[..]} or {\"pieces\":[..]}", line);
+    return RefuseJsonLine("{\"ids\":[..]} or {\"pieces\":[..]}", line);
   }
   Ids ids;
   for (size_t at = 0; at < line.size();) {

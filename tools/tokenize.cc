@@ -101,6 +101,12 @@ Result<std::string> JoinWords(const TextSplitter& splitter,
   KINGLET_RETURN_IF_ERROR(std::visit(
       Overloaded{[&](const Ids& ids) {
                    for (const uint32_t id : ids) {
+                     if (splitter.size() == 0) {
+                       return Status::Refusal(
+                           KINGLET_UNSUPPORTED, "standard input", "line",
+                           "{\"pieces\":[..]}, as byte-pair codes have no ids",
+                           "ids (give the model file, whose vocabulary has ids)");
+                     }
                      if (id >= splitter.size()) {
                        return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, "standard input", "id",
                                               "a number below " + std::to_string(splitter.size()),
@@ -141,8 +147,14 @@ Status TokenizeInput(const TokenizeOptions& options, Console& console) {
     number += 1;
     Result<std::string> answer = AnswerLine(options, splitter, line);
     if (!answer.ok()) {
-      const Status status = answer.status();
-      return Status(status.code(), Numbered("line", number) + ": " + status.message());
+      std::string message = answer.status().message();
+      const std::string place = "standard input: ", line_place = place + "line: ";
+      if (message.starts_with(line_place)) {
+        message.erase(0, line_place.size());
+      } else if (message.starts_with(place)) {
+        message.erase(0, place.size());
+      }
+      return Status(answer.status().code(), place + Numbered("line", number) + ": " + message);
     }
     console.out.Write(*answer);
     if (console.out_is_terminal || console.input_is_terminal) return console.out.Flush();

@@ -1,6 +1,8 @@
 #include "converters/checkpoints/checkpoint.h"
 
+#include <array>
 #include <new>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 
@@ -13,16 +15,47 @@
 namespace kinglet {
 namespace {
 
+// A pickle alone, without storages.
+class PlainPickle final : public TorchArchive {
+ public:
+  Status Read(const InputFile& file) {
+    const PickleSource source = {file.size(), [&file](uint64_t offset, std::span<std::byte> out) {
+                                   return file.ReadAt(offset, out);
+                                 }};
+    KINGLET_ASSIGN_OR_RETURN(graph_, ReadPickle(source, 0));
+    return {};
+  }
+  Result<uint64_t> StorageBytes(const std::string& key) const override {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "pickle", "storage " + QuotedName(key),
+                           "a file of torch.save, which contains it",
+                           "a pickle alone (save the weights with torch.save)");
+  }
+  Status ReadStorage(const std::string&, uint64_t, uint64_t, const ByteSink&) const override {
+    return {};  // StorageBytes has refused the storage
+  }
+};
+
 Result<std::unique_ptr<const TorchArchive>> OpenArchive(const InputFile& file) {
   if (ZipArchive::Recognises(file)) {
     KINGLET_ASSIGN_OR_RETURN(TorchZipArchive archive, TorchZipArchive::Open(file));
     return std::unique_ptr<const TorchArchive>(new TorchZipArchive(std::move(archive)));
+  }
+  if (LooksLikePickle(file) && !TorchLegacyArchive::Recognises(file)) {
+    auto archive = std::make_unique<PlainPickle>();
+    KINGLET_RETURN_IF_ERROR(archive->Read(file));
+    return std::unique_ptr<const TorchArchive>(std::move(archive));
   }
   KINGLET_ASSIGN_OR_RETURN(TorchLegacyArchive archive, TorchLegacyArchive::Open(file));
   return std::unique_ptr<const TorchArchive>(new TorchLegacyArchive(std::move(archive)));
 }
 
 }  // namespace
+
+bool LooksLikePickle(const InputFile& file) {
+  std::array<std::byte, 2> head{};
+  return file.size() > head.size() && file.ReadAt(0, head).ok() && head[0] == std::byte{0x80} &&
+         head[1] >= std::byte{2} && head[1] <= std::byte{5};
+}
 
 struct Checkpoint::Contents {
   std::shared_ptr<const InputFile> file;
@@ -63,6 +96,7 @@ const PickleNode& Checkpoint::root() const { return *contents_->archive->graph()
 
 Result<StoredElements> Checkpoint::ElementsOf(const PickleTensor& tensor) const {
   const std::string& path = contents_->file->path();
+  if (tensor.bytes != nullptr) return ElementsInPickle(tensor, path);
   const std::string where = "storage " + QuotedName(tensor.storage_key);
   const TorchArchive& archive = *contents_->archive;
   const Result<uint64_t> bytes = archive.StorageBytes(tensor.storage_key);

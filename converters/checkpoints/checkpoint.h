@@ -21,12 +21,16 @@
 
 namespace kinglet {
 
+// Whether the file starts like a pickle of protocol 2 or later.
+bool LooksLikePickle(const InputFile& file);
+
 class Checkpoint {
  public:
   // Whether the file starts like one of the two containers.
   static bool Recognises(const InputFile& file);
-  // Keeps the file open. Errors: KINGLET_INVALID_CHECKPOINT (naming the byte offset, what was
-  // expected and what was found), KINGLET_OUT_OF_MEMORY.
+  // Opens also a pickle that torch.save did not write (LooksLikePickle), whose tensors are NumPy
+  // arrays. Keeps the file open. Errors: KINGLET_INVALID_CHECKPOINT (naming the byte offset, what
+  // was expected and what was found), KINGLET_OUT_OF_MEMORY.
   static Result<std::unique_ptr<Checkpoint>> Open(std::shared_ptr<const InputFile> file);
   // Errors: also KINGLET_NOT_FOUND, KINGLET_IO_ERROR.
   static Result<std::unique_ptr<Checkpoint>> Open(const std::string& path);

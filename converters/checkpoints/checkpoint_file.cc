@@ -41,15 +41,16 @@ Status AddGenerator(const PickleNode& root, const std::string& path, StateDict& 
 
 // Bounds the memory that views of one storage in a small file can ask for.
 Status CheckTotalEntries(const StateDict& tensors, const InputFile& file) {
-  const uint64_t limit = 2 * file.size();
+  const uint64_t limit = 2 * file.size() + kMaxRepeated;
   uint64_t total = 0;
   for (const NamedTensor& named : tensors) {
     const uint64_t entries = CountEntries(named.tensor->shape);
     if (entries > limit - total) {
       return Status::Refusal(
           KINGLET_INVALID_CHECKPOINT, "checkpoint", file.path(),
-          "at most " + std::to_string(limit) + " entries in all tensors, twice the file's bytes",
-          "more, up to tensor " + QuotedName(named.name));
+          "at most " + std::to_string(limit) + " entries in all tensors of a file of its size",
+          "more, up to tensor " + QuotedName(named.name) +
+              " (in PyTorch, save tensor.contiguous() of views)");
     }
     total += entries;
   }
@@ -58,6 +59,8 @@ Status CheckTotalEntries(const StateDict& tensors, const InputFile& file) {
 
 // A text that is equal for tensors of equal shape that read the same elements.
 std::string PlaceOf(const InputFile& file, const PickleTensor& tensor) {
+  // An array in the pickle is a place of its own.
+  if (tensor.bytes != nullptr) return "";
   std::string place = file.path() + " " + tensor.storage_key + " " + std::to_string(tensor.offset);
   for (const uint64_t stride : tensor.strides) place += " " + std::to_string(stride);
   if (tensor.negated) place += " negated";
@@ -107,12 +110,13 @@ Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, const SourceP
   for (const NamedTensor& named : network.tensors) {
     result.tensors.push_back(TorchTensor(named, result.checkpoint));
   }
+  result.unread = network.unread;
   if (!network.others.empty()) {
     result.notes.push_back("entries of the state dict that are not tensors are not read: " +
                            ListSome(network.others));
   }
   const PickleNode* step = network.path.empty() ? nullptr : root.Find("step");
-  if (step != nullptr && step->As<int64_t>() != nullptr) result.step = *step->As<int64_t>();
+  if (step != nullptr && step->Integer()) result.step = step->Integer();
   return {};
 }
 
@@ -143,6 +147,12 @@ Status ReadContainer(const std::shared_ptr<const InputFile>& file, const SourceP
     return {};
   }
   if (Checkpoint::Recognises(*file)) return ReadTorchFile(file, place, result);
+  if (LooksLikePickle(*file)) {
+    const Status read = ReadTorchFile(file, place, result);
+    if (read.ok() ? !result.tensors.empty() : read.code() != KINGLET_INVALID_CHECKPOINT) {
+      return read;
+    }
+  }
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file->path(), "byte 0",
                          "a file of torch.save, safetensors, numpy (.npz, .npy), a TensorFlow "
                          "checkpoint's .index or a text of codes",
@@ -216,16 +226,26 @@ Result<CheckpointFile> OpenShards(const InputFile& opened, const SourcePlace& pl
   return result;
 }
 
+// The module inside DataParallel, AveragedModel or torch.compile; nullptr for other modules.
+NodeRef WrappedModule(const PickleNode& module) {
+  for (const std::string_view name : {"module", "_orig_mod"}) {
+    const NodeRef inner = Submodule(module, name);
+    if (inner != nullptr && IsModule(*inner)) return inner;
+  }
+  return nullptr;
+}
+
 // Gives the tensors the names of the network's own code.
 Status CleanNames(const SourcePlace& place, CheckpointFile& result) {
   const std::vector<std::string> taken = UnwrapNames(result.tensors);
   if (!taken.empty()) {
     result.notes.push_back("removed from the tensors' names: " + ListSome(taken));
   }
-  // The network is the module inside DataParallel.
-  if (result.modules.network != nullptr && !taken.empty()) {
-    const NodeRef inner = Submodule(*result.modules.network, "module");
-    if (inner != nullptr && IsModule(*inner)) result.modules.network = inner;
+  // The network is the module inside the wrappers.
+  while (result.modules.network != nullptr && !taken.empty()) {
+    const NodeRef inner = WrappedModule(*result.modules.network);
+    if (inner == nullptr) break;
+    result.modules.network = inner;
   }
   if (place.prefix.empty()) return {};
   return KeepPrefix(place.prefix, result.path, result.tensors);

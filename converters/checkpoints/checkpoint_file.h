@@ -30,6 +30,8 @@ struct CheckpointFile {
   std::optional<int64_t> step;                   // of training, if the file or its name states it
   std::shared_ptr<const Checkpoint> checkpoint;  // of a torch.save file; otherwise nullptr
   std::vector<std::string> notes;                // what was omitted or renamed, for the user
+  // Why a tensor may be missing (SavedNetwork::unread), for the end of a refusal.
+  std::string unread;
 };
 
 // Where a file stores its network, if the recipe states it.
@@ -42,8 +44,9 @@ struct SourcePlace {
 //
 // saved_network.h lists the forms in which torch.save stores a network. A "generator" next to
 // "model" is OpenNMT-py's output layer; its names get the prefix "generator.". Tensors may share
-// storages, as tied tables do, but all tensors together may not have more entries than twice the
-// bytes of the file. Wrappers are removed from the names (wrapped_names.h).
+// storages, as tied tables do, and repeat elements, but all tensors together may not have more
+// entries than twice the bytes of the file and kMaxRepeated. Wrappers are removed from the names
+// (wrapped_names.h).
 //
 // A TensorFlow checkpoint (tensor_bundle.h) is named by its .index, or by its prefix, as TensorFlow
 // does.

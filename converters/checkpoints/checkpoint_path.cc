@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iterator>
 #include <set>
+#include <span>
 #include <system_error>
 #include <vector>
 
@@ -60,8 +61,6 @@ constexpr std::array<NamePattern, 15> kCheckpointNames = {{{"epoch-", "", ".pt"}
                                                            {"model", "", ".ckpt"},
                                                            {"model", "", ".npz"}}};
 
-constexpr NamePattern kTensorFlowName = {"model-", "", ".index"};
-
 bool Fits(const NamePattern& pattern, const std::string& name) {
   const bool long_enough =
       name.size() >= pattern.begin.size() + pattern.part.size() + pattern.end.size();
@@ -108,6 +107,52 @@ std::vector<fs::path> FilesOfTensors(const std::vector<fs::path>& files) {
   return candidates;
 }
 
+// The name in the line `model_checkpoint_path: "NAME"` of TensorFlow's file `checkpoint`.
+std::string LatestOf(const fs::path& file) {
+  constexpr std::string_view kKey = "model_checkpoint_path: \"";
+  constexpr uint64_t kLongest = 1 << 16;
+  const Result<InputFile> opened = InputFile::Open(file.string());
+  if (!opened.ok()) return "";
+  std::string text(std::min(opened->size(), kLongest), '\0');
+  if (!opened->ReadAt(0, std::as_writable_bytes(std::span<char>(text))).ok()) return "";
+  if (!text.starts_with(kKey)) return "";
+  return text.substr(kKey.size(), text.find('"', kKey.size()) - kKey.size());
+}
+
+// The index of the TensorFlow checkpoint that another of its files belongs to: `checkpoint`, .meta,
+// .data-00000-of-00001, or a SavedModel's saved_model.pb. Empty for other files.
+std::string TensorFlowIndexOf(const fs::path& file) {
+  const std::string name = file.filename().string();
+  std::string prefix;
+  if (name == "checkpoint") {
+    const fs::path latest = LatestOf(file);
+    if (!latest.empty()) prefix = (file.parent_path() / latest.filename()).string();
+  } else if (name == "saved_model.pb") {
+    prefix = (file.parent_path() / "variables" / "variables").string();
+  } else if (const size_t data = name.rfind(".data-"); data != name.npos) {
+    prefix = (file.parent_path() / name.substr(0, data)).string();
+  } else if (name.ends_with(".meta")) {
+    prefix = (file.parent_path() / file.stem()).string();
+  }
+  std::error_code unknown;
+  const std::string index = prefix + ".index";
+  return !prefix.empty() && fs::is_regular_file(index, unknown) ? index : std::string();
+}
+
+// The checkpoints that torch.distributed.checkpoint writes are folders of these files.
+constexpr std::string_view kDistributedPart = ".distcp";
+
+Status RefuseDistributed(const fs::path& folder) {
+  return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", folder.string(), "one file of tensors",
+                         "the parts of a distributed checkpoint (`python3 -m "
+                         "torch.distributed.checkpoint.format_utils dcp_to_torch " +
+                             folder.string() + " model.pt` makes one file)");
+}
+
+bool HasEnding(const fs::path& file, std::string_view ending) {
+  return file.filename().string().ends_with(ending);
+}
+
 }  // namespace
 
 std::optional<int64_t> StepOf(std::string_view path) {
@@ -126,15 +171,27 @@ std::optional<int64_t> StepOf(std::string_view path) {
 
 Result<std::string> FindCheckpoint(const std::string& path) {
   std::error_code error;
-  if (!fs::is_directory(path, error)) return path;
+  if (!fs::is_directory(path, error)) {
+    if (HasEnding(path, kDistributedPart)) return RefuseDistributed(fs::path(path).parent_path());
+    const std::string index = TensorFlowIndexOf(path);
+    return index.empty() ? path : index;
+  }
   const fs::path models = fs::path(path) / "models";
   const fs::path folder = fs::is_directory(models, error) ? models : fs::path(path);
   KINGLET_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesOf(folder));
   std::vector<fs::path> candidates = NamedCandidates(folder, files);
   if (candidates.empty()) {
-    std::copy_if(
-        files.begin(), files.end(), std::back_inserter(candidates),
-        [](const fs::path& file) { return Fits(kTensorFlowName, file.filename().string()); });
+    std::copy_if(files.begin(), files.end(), std::back_inserter(candidates),
+                 [](const fs::path& file) { return HasEnding(file, ".index"); });
+    for (const char* name : {"checkpoint", "saved_model.pb"}) {
+      const std::string index = TensorFlowIndexOf(folder / name);
+      if (!index.empty()) candidates = {index};
+    }
+  }
+  if (candidates.empty() && std::any_of(files.begin(), files.end(), [](const fs::path& file) {
+        return HasEnding(file, kDistributedPart);
+      })) {
+    return RefuseDistributed(folder);
   }
   if (candidates.empty()) candidates = FilesOfTensors(files);
   if (candidates.size() == 1) return candidates.front().string();
@@ -142,7 +199,7 @@ Result<std::string> FindCheckpoint(const std::string& path) {
     return Status::Refusal(KINGLET_NOT_FOUND, "checkpoint", folder.string(),
                            "a file named model-<step>.pth, <name>_step_<n>.pt, model.pt, "
                            "epoch-<n>.pt, <n>epoch.pth, model.ckpt, pytorch_model.bin, "
-                           "model.safetensors, model-<step>.index or another file of tensors",
+                           "model.safetensors, a TensorFlow checkpoint or another file of tensors",
                            "none (give the path of the checkpoint's file)");
   }
   std::string names;

@@ -19,10 +19,12 @@ std::optional<int64_t> StepOf(std::string_view path);
 // only file with a name that a framework gives its checkpoints: model-<step>.pth,
 // <name>_step_<n>.pt, epoch-7.pt, valid.loss.ave_3best.pth, lm.ckpt, model.npz, .. Of model.pt and
 // the forms in which Hugging Face transformers writes one model (pytorch_model.bin,
-// model.safetensors, or their index) only the first counts. Without such a file: the only
-// model-<step>.index of a TensorFlow checkpoint, or else the only file that contains tensors. Links
-// to the same file count once. Errors: KINGLET_NOT_FOUND; KINGLET_INVALID_ARGUMENT naming the files
-// if there are several; KINGLET_IO_ERROR.
+// model.safetensors, or their index) only the first counts. Without such a file: the .index of a
+// TensorFlow checkpoint (of several, the latest, which TensorFlow's file `checkpoint` names) or
+// SavedModel, or else the only file that contains tensors. Links to the same file count once. Of
+// another file of a TensorFlow checkpoint (`checkpoint`, .meta, .data-..), its .index. Errors:
+// KINGLET_NOT_FOUND; KINGLET_INVALID_ARGUMENT naming the files if there are several;
+// KINGLET_UNSUPPORTED for the files of torch.distributed.checkpoint; KINGLET_IO_ERROR.
 Result<std::string> FindCheckpoint(const std::string& path);
 
 // The file `name` in the checkpoint's folder, or else up to `levels` folders up. Errors:

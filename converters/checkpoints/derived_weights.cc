@@ -1,5 +1,7 @@
 #include "converters/checkpoints/derived_weights.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -54,11 +56,11 @@ class DerivedFinder {
   }
 
   void Add(std::string name, std::vector<std::string> trained, const std::string& by,
-           const std::string& undone_by) {
+           const std::string& undone_by, DerivedWeight::Rule rule = DerivedWeight::Rule::kUnread) {
     std::string text = QuotedName(name) + " is computed from " + AllOf(trained) + " by " + by +
                        " (in PyTorch, " + undone_by +
                        " makes one tensor of them; save the checkpoint again)";
-    found_.push_back({std::move(name), std::move(trained), false, std::move(text)});
+    found_.push_back({std::move(name), std::move(trained), false, rule, std::move(text)});
   }
 
   // A copy of a weight, with entries dropped, next to the trained one.
@@ -70,6 +72,7 @@ class DerivedFinder {
       found_.push_back({copy.name,
                         {trained},
                         true,
+                        DerivedWeight::Rule::kUnread,
                         QuotedName(copy.name) + " is " + QuotedName(trained) +
                             " with entries dropped by the last step of training (read the latter, "
                             "and list the former as unused)"});
@@ -83,7 +86,8 @@ class DerivedFinder {
     const std::string name = direction.name.substr(0, direction.name.size() - 2);
     const CheckpointTensor* length = Get(name + "_g");
     if (length == nullptr || !IsLengthOf(*length, direction)) return;
-    Add(name, {length->name, direction.name}, "weight norm", "torch.nn.utils.remove_weight_norm");
+    Add(name, {length->name, direction.name}, "weight norm", "torch.nn.utils.remove_weight_norm",
+        DerivedWeight::Rule::kNorm);
   }
 
   // A number, or as many as the direction has in one dimension.
@@ -107,7 +111,8 @@ class DerivedFinder {
     const std::string name = original.name.substr(0, original.name.size() - kOriginal.size());
     const CheckpointTensor* mask = Get(name + "_mask");
     if (mask != nullptr && mask->shape == original.shape) {
-      Add(name, {original.name, mask->name}, "pruning", "torch.nn.utils.prune.remove");
+      Add(name, {original.name, mask->name}, "pruning", "torch.nn.utils.prune.remove",
+          DerivedWeight::Rule::kProduct);
       return;
     }
     const CheckpointTensor* vector = Get(name + "_u");
@@ -132,9 +137,22 @@ class DerivedFinder {
       trained.push_back(next);
     }
     const size_t begin = at + kParametrizations.size();
-    Add(original.name.substr(0, at + 1) + original.name.substr(begin, dot - begin),
-        std::move(trained), "a parametrization",
-        "torch.nn.utils.parametrize.remove_parametrizations");
+    const std::string name =
+        original.name.substr(0, at + 1) + original.name.substr(begin, dot - begin);
+    // Of the parametrizations of PyTorch, weight norm alone has two trained tensors.
+    const bool normed =
+        trained.size() == 2 && IsLengthOf(original, *Get(trained[1])) && !HasOther(folder);
+    Add(name, std::move(trained), normed ? "weight norm" : "a parametrization",
+        "torch.nn.utils.parametrize.remove_parametrizations",
+        normed ? DerivedWeight::Rule::kNorm : DerivedWeight::Rule::kUnread);
+  }
+
+  // Whether a parametrization has tensors of its own.
+  bool HasOther(const std::string& folder) const {
+    return std::any_of(weights_.begin(), weights_.end(), [&](const CheckpointTensor& tensor) {
+      return tensor.name.starts_with(folder) &&
+             !tensor.name.substr(folder.size()).starts_with("original");
+    });
   }
 
   std::span<const CheckpointTensor> weights_;
@@ -142,7 +160,64 @@ class DerivedFinder {
   std::vector<DerivedWeight> found_;
 };
 
+// mask[i] * original[i].
+Result<std::vector<float>> Product(const CheckpointTensor& original, const CheckpointTensor& mask) {
+  KINGLET_ASSIGN_OR_RETURN(std::vector<float> product, ReadFinite(original));
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<float> factors, ReadFinite(mask));
+  for (size_t i = 0; i < product.size(); ++i) product[i] *= factors[i];
+  return product;
+}
+
+// direction * length / |direction|, where the norm is over all dimensions but the one that the
+// length has (Salimans and Kingma, "Weight Normalization", 2016).
+Result<std::vector<float>> Normed(const CheckpointTensor& length,
+                                  const CheckpointTensor& direction) {
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<float> lengths, ReadFinite(length));
+  KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, ReadFinite(direction));
+  // Entry i belongs to length i / inner % lengths.size().
+  size_t inner = 1;
+  if (lengths.size() > 1) {
+    for (size_t d = length.shape.size(); d-- > 0 && length.shape[d] == 1;) {
+      inner *= direction.shape[d];
+    }
+  }
+  std::vector<double> squares(lengths.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    squares[i / inner % lengths.size()] += double{values[i]} * double{values[i]};
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    const size_t at = i / inner % lengths.size();
+    values[i] = static_cast<float>(values[i] * (double{lengths[at]} / std::sqrt(squares[at])));
+  }
+  return values;
+}
+
 }  // namespace
+
+std::vector<std::string> ComputeWeights(CheckpointTensors& tensors) {
+  std::vector<std::string> notes;
+  for (const DerivedWeight& weight : DerivedWeights(tensors)) {
+    if (weight.rule == DerivedWeight::Rule::kUnread) continue;
+    const auto named = [&](const std::string& name) {
+      return std::find_if(tensors.begin(), tensors.end(),
+                          [&](const CheckpointTensor& tensor) { return tensor.name == name; });
+    };
+    const bool norm = weight.rule == DerivedWeight::Rule::kNorm;
+    const CheckpointTensor first = *named(weight.trained[0]), second = *named(weight.trained[1]);
+    // A copy of the weight is what the last step of training left.
+    std::erase_if(tensors, [&](const CheckpointTensor& tensor) {
+      return tensor.name == second.name || tensor.name == weight.name;
+    });
+    CheckpointTensor computed = {weight.name, second.shape, [norm, first, second] {
+                                   return norm ? Normed(first, second) : Product(first, second);
+                                 }};
+    computed.type = ElementType::kF32;
+    *named(first.name) = std::move(computed);
+    notes.push_back(QuotedName(weight.name) + " is computed from " + AllOf(weight.trained) +
+                    " by " + (norm ? "weight norm" : "pruning"));
+  }
+  return notes;
+}
 
 std::vector<DerivedWeight> DerivedWeights(std::span<const CheckpointTensor> weights) {
   return DerivedFinder(weights).Find();

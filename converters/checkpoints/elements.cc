@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -113,6 +115,45 @@ void ForEach(std::span<const std::byte> bytes, std::span<Value> out, Function fu
   }
 }
 
+// A layout of 8-bit floats: a sign, exponent bits, mantissa bits.
+struct ByteFloat {
+  int mantissa_bits, bias;
+  bool infinities;  // the largest exponent is infinity or NaN; otherwise its largest mantissa is
+  bool fnuz;        // the byte of -0 is the only NaN
+};
+
+float DecodeByteFloat(uint8_t byte, const ByteFloat& layout) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  const float sign = (byte & 0x80) != 0 ? -1.0F : 1.0F;
+  const int magnitude = byte & 0x7f;
+  const int mantissa = magnitude & ((1 << layout.mantissa_bits) - 1);
+  const int exponent = magnitude >> layout.mantissa_bits;
+  if (layout.fnuz && byte == 0x80) return kNaN;
+  const bool largest = exponent == 0x7f >> layout.mantissa_bits;
+  if (!layout.fnuz && largest && layout.infinities) {
+    return mantissa == 0 ? sign * std::numeric_limits<float>::infinity() : kNaN;
+  }
+  if (!layout.fnuz && magnitude == 0x7f) return kNaN;
+  const int implicit = exponent == 0 ? 0 : 1 << layout.mantissa_bits;
+  const int scale = std::max(exponent, 1) - layout.bias - layout.mantissa_bits;
+  return sign * std::ldexp(static_cast<float>(implicit + mantissa), scale);
+}
+
+float DecodeByteFloat(ElementType type, uint8_t byte) {
+  switch (type) {
+    case ElementType::kF8E4M3:
+      return DecodeByteFloat(byte, {3, 7, false, false});
+    case ElementType::kF8E5M2:
+      return DecodeByteFloat(byte, {2, 15, true, false});
+    case ElementType::kF8E4M3Fnuz:
+      return DecodeByteFloat(byte, {3, 8, false, true});
+    case ElementType::kF8E5M2Fnuz:
+      return DecodeByteFloat(byte, {2, 16, false, true});
+    default:  // kF8E8M0
+      return byte == 0xff ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0F, byte - 127);
+  }
+}
+
 template <class Value>
 void DecodeElements(ElementType type, std::span<const std::byte> bytes, std::span<Value> out) {
   // NOLINTNEXTLINE(bugprone-signed-char-misuse): a signed byte is a number here
@@ -126,6 +167,8 @@ void DecodeElements(ElementType type, std::span<const std::byte> bytes, std::spa
       return ForEach<int16_t>(bytes, out, cast);
     case ElementType::kI8:
       return ForEach<int8_t>(bytes, out, cast);
+    case ElementType::kU64:
+      return ForEach<uint64_t>(bytes, out, cast);
     case ElementType::kU32:
       return ForEach<uint32_t>(bytes, out, cast);
     case ElementType::kU16:
@@ -139,6 +182,11 @@ void DecodeElements(ElementType type, std::span<const std::byte> bytes, std::spa
     case ElementType::kF32:
     case ElementType::kF16:
     case ElementType::kBF16:
+    case ElementType::kF8E4M3:
+    case ElementType::kF8E5M2:
+    case ElementType::kF8E4M3Fnuz:
+    case ElementType::kF8E5M2Fnuz:
+    case ElementType::kF8E8M0:
       break;
   }
   if constexpr (std::is_same_v<Value, float>) {
@@ -150,8 +198,11 @@ void DecodeElements(ElementType type, std::span<const std::byte> bytes, std::spa
       case ElementType::kBF16:
         return ForEach<uint16_t>(
             bytes, out, [](uint16_t word) { return std::bit_cast<float>(uint32_t{word} << 16); });
-      default:
+      case ElementType::kF32:
         return ForEach<float>(bytes, out, cast);
+      default:
+        return ForEach<uint8_t>(bytes, out,
+                                [type](uint8_t byte) { return DecodeByteFloat(type, byte); });
     }
   }
 }
@@ -189,11 +240,10 @@ Result<std::vector<Value>> Read(const StoredElements& stored, const StridedView&
       view.shape.size() == view.strides.size() ? ExtentOf(view) : std::nullopt;
   if (!extent) return refuse("a tensor of fewer than 2^64 entries", "more");
   if (extent->count == 0) return std::vector<Value>();
-  // Strides of zero repeat elements: without this bound, a small file could ask for any memory.
-  if (extent->count > stored.count) {
-    return refuse(
-        "a tensor of at most " + std::to_string(stored.count) + " entries, as many as are stored",
-        std::to_string(extent->count));
+  if (const uint64_t most = std::max(stored.count, kMaxRepeated); extent->count > most) {
+    return refuse("a tensor of at most " + std::to_string(most) + " entries",
+                  std::to_string(extent->count) + " of " + std::to_string(stored.count) +
+                      " elements (in PyTorch, save tensor.contiguous())");
   }
   if (view.offset > stored.count || extent->span > stored.count - view.offset) {
     return refuse("a tensor inside " + std::to_string(stored.count) + " elements",
@@ -231,6 +281,7 @@ size_t ElementBytes(ElementType type) {
   switch (type) {
     case ElementType::kF64:
     case ElementType::kI64:
+    case ElementType::kU64:
       return 8;
     case ElementType::kF32:
     case ElementType::kI32:
@@ -244,15 +295,25 @@ size_t ElementBytes(ElementType type) {
     case ElementType::kI8:
     case ElementType::kU8:
     case ElementType::kBool:
+    case ElementType::kF8E4M3:
+    case ElementType::kF8E5M2:
+    case ElementType::kF8E4M3Fnuz:
+    case ElementType::kF8E5M2Fnuz:
+    case ElementType::kF8E8M0:
       break;
   }
   return 1;
 }
 
 std::string_view ElementName(ElementType type) {
-  static constexpr std::array<std::string_view, 12> kNames = {
-      "f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u32", "u16", "u8", "bool"};
+  static constexpr std::array<std::string_view, 18> kNames = {
+      "f64", "f32", "f16",  "bf16", "i64",     "i32",     "i16",         "i8",          "u32",
+      "u16", "u8",  "bool", "u64",  "f8_e4m3", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz", "f8_e8m0"};
   return kNames[static_cast<size_t>(type)];
+}
+
+bool IsFloat(ElementType type) {
+  return type <= ElementType::kBF16 || type >= ElementType::kF8E4M3;
 }
 
 std::optional<ElementType> FindElementType(std::span<const NamedElementType> types,
@@ -307,16 +368,9 @@ Result<std::vector<float>> ReadFloats(const StoredElements& elements, const Stri
 }
 
 Result<std::vector<int64_t>> ReadIntegers(const StoredElements& elements, const StridedView& view) {
-  switch (elements.type) {
-    case ElementType::kF64:
-    case ElementType::kF32:
-    case ElementType::kF16:
-    case ElementType::kBF16:
-      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, elements.file, elements.where, "integers",
-                             "elements of a float type");
-    default:
-      return Read<int64_t>(elements, view);
-  }
+  if (!IsFloat(elements.type)) return Read<int64_t>(elements, view);
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, elements.file, elements.where, "integers",
+                         "elements of a float type");
 }
 
 }  // namespace kinglet

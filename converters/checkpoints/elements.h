@@ -17,7 +17,9 @@
 
 namespace kinglet {
 
-// Little-endian; a bool is a byte, false when zero.
+// Little-endian; a bool is a byte, false when zero. The types of 8-bit floats are those of
+// torch.float8_*: exponent and mantissa bits, "fnuz" without infinities and negative zero; e8m0 is
+// a power of two.
 enum class ElementType : uint8_t {
   kF64,
   kF32,
@@ -30,11 +32,18 @@ enum class ElementType : uint8_t {
   kU32,
   kU16,
   kU8,
-  kBool
+  kBool,
+  kU64,
+  kF8E4M3,
+  kF8E5M2,
+  kF8E4M3Fnuz,
+  kF8E5M2Fnuz,
+  kF8E8M0
 };
 size_t ElementBytes(ElementType type);
 // "f32", "bf16", "i64", "bool": for people and scripts.
 std::string_view ElementName(ElementType type);
+bool IsFloat(ElementType type);
 
 // An element type under the name that a container gives it.
 struct NamedElementType {
@@ -67,6 +76,10 @@ struct StridedView {
   std::vector<uint64_t> shape, strides;
 };
 
+// The most entries of a view that has more entries than there are elements, as an expanded tensor
+// (stride 0) has: a bound of the memory that a small file can ask for.
+inline constexpr uint64_t kMaxRepeated = uint64_t{1} << 24;
+
 // The number of entries of a tensor of this shape; 2^64 - 1 where it overflows.
 uint64_t CountEntries(const std::vector<uint64_t>& shape);
 
@@ -79,10 +92,10 @@ StridedView WholeView(const std::vector<uint64_t>& shape, bool fortran_order = f
 StridedView RowsOf(StridedView view, uint64_t first, uint64_t count);
 
 // The view's entries as float32, row-major. Doubles, and integers above 2^24, are rounded to
-// nearest even; half and bfloat16 are exact. Memory holds the entries once, or twice where the view
+// nearest even; smaller floats are exact. Memory holds the entries once, or twice where the view
 // repeats or interleaves elements. Errors: KINGLET_INVALID_CHECKPOINT for a view that reaches
-// beyond the elements or has more entries than there are elements, KINGLET_OUT_OF_MEMORY, and those
-// of `read`.
+// beyond the elements or has more than kMaxRepeated entries of fewer elements,
+// KINGLET_OUT_OF_MEMORY, and those of `read`.
 Result<std::vector<float>> ReadFloats(const StoredElements& elements, const StridedView& view);
 // The view's entries as exact integers; a bool is 0 or 1. Refuses elements of a float type.
 Result<std::vector<int64_t>> ReadIntegers(const StoredElements& elements, const StridedView& view);

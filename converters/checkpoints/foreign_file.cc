@@ -17,6 +17,7 @@ constexpr size_t kHeadBytes = 64;
 constexpr size_t kShownBytes = 8;
 constexpr size_t kTarMarkAt = 257;
 constexpr std::string_view kTarMark = "ustar";
+constexpr std::string_view kTableMark = "\x57\xfb\x80\x8b\x24\x75\x47\xdb";
 
 struct Kind {
   std::string_view begins;
@@ -161,9 +162,17 @@ std::string DescribeForeign(const InputFile& file) {
     if (head.starts_with(kind.begins)) return Described(kind.what, kind.next);
   }
   if (IsTar(file)) return Described(kTar.what, kTar.next);
+  // A table of LevelDB, as also a .index is, with another content.
+  std::array<char, kTableMark.size()> end{};
+  if (file.size() > kTableMark.size() &&
+      file.ReadAt(file.size() - end.size(), std::as_writable_bytes(std::span(end))).ok() &&
+      std::string_view(end.data(), end.size()) == kTableMark) {
+    return Described("a checkpoint of TensorFlow's first format",
+                     "save it with tf.compat.v1.train.Saver, or as .npz");
+  }
   std::string text = "bytes";
   for (const char c : head.substr(0, kShownBytes)) text += " " + HexByte(std::byte(c));
-  return text;
+  return text + " (name the file of weights that the framework saved)";
 }
 
 std::string DescribeNoText(std::string_view head, const std::string& name) {

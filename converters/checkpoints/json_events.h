@@ -44,6 +44,10 @@ class JsonEvents {
 // it if necessary.
 void ReadJson(std::string_view text, JsonEvents& events);
 
+// Where and why a line is not JSON: "column 12 (byte 14): NaN, which JSON does not have". Columns
+// count characters from 1. Empty if it is JSON.
+std::string WhyNotJson(std::string_view line);
+
 }  // namespace kinglet
 
 #endif  // KINGLET_CONVERTERS_CHECKPOINTS_JSON_EVENTS_H_

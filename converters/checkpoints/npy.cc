@@ -1,6 +1,7 @@
 #include "converters/checkpoints/npy.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 #include <new>
@@ -23,6 +24,19 @@ namespace {
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
 // Strings may take this many times the bytes of the file: a pickle can repeat one string.
 constexpr uint64_t kMaxCopies = 64;
+constexpr auto kNumpyTypes = std::to_array<NamedElementType>({{"|i1", ElementType::kI8},
+                                                              {"|u1", ElementType::kU8},
+                                                              {"|b1", ElementType::kBool},
+                                                              {"<i2", ElementType::kI16},
+                                                              {"<u2", ElementType::kU16},
+                                                              {"<i4", ElementType::kI32},
+                                                              {"<u4", ElementType::kU32},
+                                                              {"<i8", ElementType::kI64},
+                                                              {"<u8", ElementType::kU64},
+                                                              {"<f2", ElementType::kF16},
+                                                              {"<f4", ElementType::kF32},
+                                                              {"<f8", ElementType::kF64}});
+
 // Far more than any array of a checkpoint has, and the limit of NumPy 1.
 constexpr size_t kMaxNpyDimensions = 32;
 
@@ -185,24 +199,9 @@ Result<NpyArray> Strings(const NpyHeader& header, std::span<const std::byte> dat
   return NpyArray{header.type, header.shape, std::move(values)};
 }
 
-// The items of a pickled list, tuple or NumPy array of objects; nullptr for anything else.
-const PickleList* ItemsOf(const PickleNode& root) {
-  if (const auto* list = root.As<PickleList>()) return list;
-  const auto* object = root.As<PickleObject>();
-  if (object == nullptr || object->state == nullptr ||
-      (object->class_name != "numpy.core.multiarray._reconstruct" &&
-       object->class_name != "numpy._core.multiarray._reconstruct")) {
-    return nullptr;
-  }
-  // (version, shape, type, Fortran order, items)
-  const auto* state = object->state->As<PickleList>();
-  if (state == nullptr || state->items.size() != 5) return nullptr;
-  return state->items[4]->As<PickleList>();
-}
-
 Result<NpyArray> Objects(const NpyHeader& header, std::span<const std::byte> data) {
   KINGLET_ASSIGN_OR_RETURN(const PickleGraph graph, ReadPickle(data, header.data_begin));
-  const PickleList* items = ItemsOf(*graph.root);
+  const auto* items = graph.root->As<PickleList>();
   if (items == nullptr) {
     return RefuseNpy("pickle", "an array or a list of strings", graph.root->Describe());
   }
@@ -252,6 +251,12 @@ Result<NpyArray> ParseArray(std::span<const std::byte> bytes) {
 }
 
 }  // namespace
+
+std::optional<ElementType> NumpyElementType(std::string_view name) {
+  return FindElementType(kNumpyTypes, name);
+}
+
+std::string ListNumpyTypes() { return ListNames(kNumpyTypes); }
 
 bool LooksLikeNpy(std::span<const std::byte> bytes) {
   return bytes.size() >= kNpyMagic.size() &&

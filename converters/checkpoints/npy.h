@@ -5,11 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
+#include "converters/checkpoints/elements.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -35,6 +38,10 @@ struct NpyArray {
   }
   std::vector<std::string>* strings() { return std::get_if<std::vector<std::string>>(&values); }
 };
+
+// The element type of NumPy's name ("<f4"); nullopt for other types. ListNumpyTypes() names them.
+std::optional<ElementType> NumpyElementType(std::string_view name);
+std::string ListNumpyTypes();
 
 bool LooksLikeNpy(std::span<const std::byte> bytes);
 

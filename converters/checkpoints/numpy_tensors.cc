@@ -25,18 +25,6 @@ constexpr std::string_view kExtension = ".npy";
 // NumPy itself reads headers of at most 10,000 bytes.
 constexpr uint64_t kMaxNpyHeaderBytes = 16 << 10;
 
-constexpr auto kNumpyTypes = std::to_array<NamedElementType>({{"|i1", ElementType::kI8},
-                                                              {"|u1", ElementType::kU8},
-                                                              {"|b1", ElementType::kBool},
-                                                              {"<i2", ElementType::kI16},
-                                                              {"<u2", ElementType::kU16},
-                                                              {"<i4", ElementType::kI32},
-                                                              {"<u4", ElementType::kU32},
-                                                              {"<i8", ElementType::kI64},
-                                                              {"<f2", ElementType::kF16},
-                                                              {"<f4", ElementType::kF32},
-                                                              {"<f8", ElementType::kF64}});
-
 // The tensor in a .npy file of `bytes` bytes, which `read` reads.
 Result<CheckpointTensor> TensorOf(const std::string& file, const std::string& name, uint64_t bytes,
                                   const ByteRangeReader& read) {
@@ -49,11 +37,10 @@ Result<CheckpointTensor> TensorOf(const std::string& file, const std::string& na
   Result<NpyHeader> parsed = ParseNpyHeader(head);
   if (!parsed.ok()) return InFile(where, parsed.status());
   const NpyHeader& header = *parsed;
-  const std::optional<ElementType> type = FindElementType(kNumpyTypes, header.type);
+  const std::optional<ElementType> type = NumpyElementType(header.type);
   if (!type) {
-    const Status status =
-        Status::Refusal(KINGLET_INVALID_CHECKPOINT, file, where,
-                        ListNames(kNumpyTypes) + " as type", QuotedName(header.type));
+    const Status status = Status::Refusal(KINGLET_INVALID_CHECKPOINT, file, where,
+                                          ListNumpyTypes() + " as type", QuotedName(header.type));
     return CheckpointTensor{name, header.shape,
                             [status]() -> Result<std::vector<float>> { return status; },
                             [status]() -> Result<std::vector<int64_t>> { return status; }};

@@ -43,6 +43,7 @@ class Machine {
       build_.SetPlace(base_ + input_.position() - 1, opcode);
       if (opcode == PickleOpcode::kStop) {
         KINGLET_ASSIGN_OR_RETURN(PickleNode * root, Pop());
+        KINGLET_RETURN_IF_ERROR(build_.Complete());
         return build_.Finish(root, input_.position());
       }
       KINGLET_RETURN_IF_ERROR(Step(opcode));

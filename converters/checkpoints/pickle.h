@@ -1,7 +1,8 @@
 // A Python pickle (protocols 0 to 5; pickle_opcodes.h names the specification) read as data. The
-// reader runs the pickle machine far enough to build containers, numbers, strings and torch
-// tensors; an instance of any other class is an opaque node that keeps its arguments and state. The
-// reader imports and calls nothing: a file can only describe a graph of nodes.
+// reader runs the pickle machine far enough to build containers, numbers, strings and tensors of
+// torch and NumPy, also from objects that stand for such values (plain_values.h); an instance of
+// any other class is an opaque node that keeps its arguments and state. The reader imports and
+// calls nothing: a file can only describe a graph of nodes.
 //
 // Nodes refer to each other by pointer, may be shared and may form cycles. The graph owns them all.
 #ifndef KINGLET_CONVERTERS_CHECKPOINTS_PICKLE_H_
@@ -28,6 +29,9 @@ namespace kinglet {
 // The element type of torch's storage class ("FloatStorage"); nullopt for an unknown class.
 std::optional<ElementType> StorageElementType(std::string_view name);
 
+struct PickleNode;
+using NodeRef = const PickleNode*;
+
 // A view of a storage: element [i0, i1, ..] is storage element offset + sum(i * stride), with the
 // opposite sign if torch marks the view as negated.
 struct PickleTensor {
@@ -38,10 +42,9 @@ struct PickleTensor {
   std::vector<uint64_t> shape;
   std::vector<uint64_t> strides;
   bool negated = false;
+  // The storage, if the pickle itself contains it, as of a NumPy array: a node of PickleBytes.
+  NodeRef bytes = nullptr;
 };
-
-struct PickleNode;
-using NodeRef = const PickleNode*;
 
 struct PickleNone {};
 struct PickleBytes {
@@ -84,9 +87,24 @@ struct PickleNode {
   }
   // A dict's entry under a string key; nullptr if there is none, or the node is not a dict.
   NodeRef Find(std::string_view key) const;
+  // Whole numbers, also as a float without a fraction, and of an array of one entry; nullopt for
+  // other values. A bool is no number.
+  std::optional<int64_t> Integer() const;
+  std::optional<double> Number() const;
+  // The numbers of a list, or of an array of one dimension.
+  std::optional<std::vector<int64_t>> Integers() const;
   // "dict", "int", "tensor", "object of class argparse.Namespace": for messages.
   std::string Describe() const;
 };
+
+// What a node is that stands for a tensor in a form that is not read, and the next step: "a
+// quantised tensor (in PyTorch, save tensor.dequantize())"; empty for other nodes. Also of a list
+// that has such an item among its first ones.
+std::string UnreadTensorText(const PickleNode& node);
+
+// The elements of a tensor whose pickle contains them. REQUIRES: tensor.bytes; the graph lives as
+// long as the elements.
+StoredElements ElementsInPickle(const PickleTensor& tensor, const std::string& file);
 
 // A torch storage that a persistent id of the pickle names.
 struct PickleStorage {

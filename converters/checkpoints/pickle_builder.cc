@@ -3,13 +3,25 @@
 #include <array>
 #include <string_view>
 
+#include "converters/checkpoints/plain_values.h"
 #include "converters/checkpoints/quoted.h"
 
 namespace kinglet {
 namespace {
 
 // The result of calling a known class or function; kOpaque for unknown ones.
-enum class Callable { kOpaque, kDict, kDefaultDict, kSequence, kTensor, kSameAsFirst, kInstance };
+enum class Callable {
+  kOpaque,
+  kDict,
+  kDefaultDict,
+  kSequence,
+  kBytes,
+  kTensor,
+  kTypedTensor,
+  kSubclassTensor,
+  kSameAsFirst,
+  kInstance
+};
 
 Callable CallableOf(const PickleGlobal& global) {
   struct Known {
@@ -33,9 +45,21 @@ Callable CallableOf(const PickleGlobal& global) {
       {"__builtin__", "frozenset", Callable::kSequence},
       {"torch", "Size", Callable::kSequence},
       {"torch._utils", "_rebuild_tensor", Callable::kTensor},
+      {"builtins", "bytes", Callable::kBytes},
+      {"__builtin__", "bytes", Callable::kBytes},
       {"torch._utils", "_rebuild_tensor_v2", Callable::kTensor},
+      {"torch._utils", "_rebuild_tensor_v3", Callable::kTypedTensor},
+      {"torch._tensor", "_rebuild_from_type", Callable::kSubclassTensor},
+      {"torch._tensor", "_rebuild_from_type_v2", Callable::kSubclassTensor},
+      {"torch.tensor", "_rebuild_from_type", Callable::kSubclassTensor},
       {"torch._utils", "_rebuild_parameter", Callable::kSameAsFirst},
       {"torch._utils", "_rebuild_parameter_with_state", Callable::kSameAsFirst},
+      {"torch._utils", "_rebuild_device_tensor_from_cpu_tensor", Callable::kSameAsFirst},
+      {"torch._utils", "_rebuild_device_tensor_from_numpy", Callable::kSameAsFirst},
+      {"torch._utils", "_rebuild_xla_tensor", Callable::kSameAsFirst},
+      {"torch.nn.parameter", "Parameter", Callable::kSameAsFirst},  // PyTorch <= 0.3
+      {"torch.autograd.variable", "Variable", Callable::kSameAsFirst},
+      {"torch._dynamo.eval_frame", "OptimizedModule", Callable::kSameAsFirst},
       {"copyreg", "_reconstructor", Callable::kInstance},
       {"copy_reg", "_reconstructor", Callable::kInstance},
   });
@@ -46,13 +70,25 @@ Callable CallableOf(const PickleGlobal& global) {
 }
 
 std::optional<ElementType> TorchElementType(const PickleGlobal& global) {
-  if (global.module != "torch" && global.module != "torch.cuda") return std::nullopt;
+  if (global.module != "torch" && global.module != "torch.cuda" &&
+      global.module != "torch.storage") {
+    return std::nullopt;
+  }
   return StorageElementType(global.name);
 }
 
-bool IsFloat(ElementType type) {
-  return type == ElementType::kF64 || type == ElementType::kF32 || type == ElementType::kF16 ||
-         type == ElementType::kBF16;
+// The types that have no storage class of their own.
+std::optional<ElementType> TorchDtype(std::string_view name) {
+  static constexpr auto kTypes =
+      std::to_array<NamedElementType>({{"uint16", ElementType::kU16},
+                                       {"uint32", ElementType::kU32},
+                                       {"uint64", ElementType::kU64},
+                                       {"float8_e4m3fn", ElementType::kF8E4M3},
+                                       {"float8_e5m2", ElementType::kF8E5M2},
+                                       {"float8_e4m3fnuz", ElementType::kF8E4M3Fnuz},
+                                       {"float8_e5m2fnuz", ElementType::kF8E5M2Fnuz},
+                                       {"float8_e8m0fnu", ElementType::kF8E8M0}});
+  return FindElementType(kTypes, name);
 }
 
 std::string FullName(const PickleGlobal& global) { return global.module + "." + global.name; }
@@ -138,8 +174,18 @@ Result<PickleNode*> PickleBuilder::CallGlobal(const PickleGlobal& global, Pickle
       return MakeDict(name, arguments, 1);
     case Callable::kSequence:
       return MakeSequence(name, arguments);
+    case Callable::kBytes:
+      if (list->items.empty()) return Add(PickleBytes{});
+      break;
     case Callable::kTensor:
-      return MakeTensor(name, arguments);
+    case Callable::kTypedTensor:
+      return MakeTensor(name, arguments, callable == Callable::kTypedTensor);
+    case Callable::kSubclassTensor: {
+      // (function, class, arguments, state)
+      const auto* function = list->items.size() == 4 ? list->items[0]->As<PickleGlobal>() : nullptr;
+      if (function == nullptr || CallableOf(*function) == Callable::kSubclassTensor) break;
+      return CallGlobal(*function, list->items[2]);
+    }
     case Callable::kSameAsFirst:
       if (list->items.empty()) return Refuse("a tensor for " + QuotedName(name), "no argument");
       return list->items[0];
@@ -148,7 +194,9 @@ Result<PickleNode*> PickleBuilder::CallGlobal(const PickleGlobal& global, Pickle
       if (list->items.empty() || list->items[0]->As<PickleGlobal>() == nullptr) break;
       return Opaque(FullName(*list->items[0]->As<PickleGlobal>()), arguments);
   }
-  return Opaque(name, arguments);
+  KINGLET_ASSIGN_OR_RETURN(PickleNode * made, Opaque(name, arguments));
+  KINGLET_RETURN_IF_ERROR(MakePlain(made, this));
+  return made;
 }
 
 // dict(), dict(mapping) or dict(pairs), where the mapping or pairs are argument `first`.
@@ -230,8 +278,10 @@ Status PickleBuilder::ReadMarks(const std::string& name, const PickleNode& marks
 }
 
 // _rebuild_tensor(storage, offset, size, stride), and for _rebuild_tensor_v2 also whether it
-// requires a gradient, hooks (both matter for training only) and marks.
-Result<PickleNode*> PickleBuilder::MakeTensor(const std::string& name, PickleNode* arguments) {
+// requires a gradient, hooks (both matter for training only) and marks. For _rebuild_tensor_v3, the
+// element type comes before the marks, and the storage is one of bytes.
+Result<PickleNode*> PickleBuilder::MakeTensor(const std::string& name, PickleNode* arguments,
+                                              bool typed) {
   const auto& given = arguments->As<PickleList>()->items;
   if (given.size() < 4) {
     return Refuse("4 or more arguments of " + name, std::to_string(given.size()));
@@ -242,7 +292,17 @@ Result<PickleNode*> PickleBuilder::MakeTensor(const std::string& name, PickleNod
     if (given[0]->As<PickleObject>() != nullptr) return Opaque(name, arguments);
     return Refuse("a torch storage", given[0]->Describe());
   }
-  const StorageSlice& storage = slice->second;
+  StorageSlice storage = slice->second;
+  constexpr size_t kType = 6;
+  if (typed) {
+    const auto* dtype = given.size() > kType ? given[kType]->As<PickleGlobal>() : nullptr;
+    const std::optional<ElementType> type =
+        dtype == nullptr ? std::nullopt : TorchDtype(dtype->name);
+    if (!type || storage.first != 0) return Opaque(name, arguments);
+    storage.elements = storage.stored_elements =
+        storage.stored_elements * ElementBytes(storage.type) / ElementBytes(*type);
+    storage.type = *type;
+  }
   PickleTensor tensor = {storage.type, storage.key, storage.stored_elements, 0, {}, {}};
   KINGLET_ASSIGN_OR_RETURN(const uint64_t offset, Unsigned(given[1], "a storage offset"));
   KINGLET_ASSIGN_OR_RETURN(tensor.shape, Sizes(given[2], "a tensor size"));
@@ -270,8 +330,8 @@ Result<PickleNode*> PickleBuilder::MakeTensor(const std::string& name, PickleNod
                   overflow ? "one beyond 2^64" : "one that reaches " + std::to_string(end));
   }
   tensor.offset = empty ? storage.first : storage.first + offset;
-  constexpr size_t kMarks = 6;
-  if (given.size() > kMarks) KINGLET_RETURN_IF_ERROR(ReadMarks(name, *given[kMarks], tensor));
+  const size_t marks = typed ? kType + 1 : kType;
+  if (given.size() > marks) KINGLET_RETURN_IF_ERROR(ReadMarks(name, *given[marks], tensor));
   const uint64_t bytes = tensor.storage_key.size() + 2 * sizeof(uint64_t) * tensor.shape.size();
   return Add(std::move(tensor), bytes);
 }
@@ -331,8 +391,10 @@ Result<PickleNode*> PickleBuilder::MakeStorage(const PickleList& id, PickleNode*
 }
 
 Status PickleBuilder::Build(PickleNode* object, PickleNode* state) {
-  if (auto* opaque = object->As<PickleObject>()) opaque->state = state;
-  return Status();
+  auto* opaque = object->As<PickleObject>();
+  if (opaque == nullptr) return Status();
+  opaque->state = state;
+  return MakePlain(object, this);
 }
 
 Status PickleBuilder::SetItem(PickleNode* container, PickleNode* key, PickleNode* value) {
@@ -355,6 +417,14 @@ Status PickleBuilder::Append(PickleNode* container, PickleNode* item) {
     object->items.emplace_back(nullptr, item);
   } else {
     return Refuse("a list to append to", container->Describe());
+  }
+  return Status();
+}
+
+Status PickleBuilder::Complete() {
+  // Nodes that are added meanwhile need no change.
+  for (size_t i = 0, nodes = graph_.nodes.size(); i < nodes; ++i) {
+    KINGLET_RETURN_IF_ERROR(MakePlainAtEnd(&graph_.nodes[i], this));
   }
   return Status();
 }

@@ -41,6 +41,8 @@ class PickleBuilder {
   Status Build(PickleNode* object, PickleNode* state);
   Status SetItem(PickleNode* container, PickleNode* key, PickleNode* value);
   Status Append(PickleNode* container, PickleNode* item);
+  // Gives objects that are complete now the values that they stand for (plain_values.h).
+  Status Complete();
 
   PickleGraph Finish(PickleNode* root, uint64_t bytes_read);
 
@@ -58,7 +60,7 @@ class PickleBuilder {
   Result<PickleNode*> CallGlobal(const PickleGlobal& global, PickleNode* arguments);
   Result<PickleNode*> MakeDict(const std::string& name, PickleNode* arguments, size_t first);
   Result<PickleNode*> MakeSequence(const std::string& name, PickleNode* arguments);
-  Result<PickleNode*> MakeTensor(const std::string& name, PickleNode* arguments);
+  Result<PickleNode*> MakeTensor(const std::string& name, PickleNode* arguments, bool typed);
   Status ReadMarks(const std::string& name, const PickleNode& marks, PickleTensor& tensor) const;
   Result<PickleNode*> MakeStorage(const PickleList& id, PickleNode* id_node);
   Result<uint64_t> Unsigned(const PickleNode* node, const std::string& what) const;

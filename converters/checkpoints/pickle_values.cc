@@ -37,16 +37,38 @@ Result<PickleNode*> ReadBytes(size_t length_bytes, PickleInput* input, PickleBui
   return build->Add(PickleBytes{std::move(bytes)});
 }
 
+// The most digits of a positive integer as text that is read: torch.save's magic number has 24.
+constexpr size_t kLongestInteger = 64;
+
+// `digits`: two's complement, little-endian.
+Result<PickleNode*> AddLargeInteger(std::string digits, PickleBuilder* build) {
+  PickleObject integer;
+  integer.class_name = "int";
+  KINGLET_ASSIGN_OR_RETURN(integer.arguments, build->Add(PickleBytes{std::move(digits)}));
+  return build->Add(std::move(integer));
+}
+
+// A positive integer of decimal digits as little-endian bytes, the last one below 0x80.
+std::string BytesOfDigits(std::string_view decimal) {
+  std::string bytes;
+  for (const char digit : decimal) {
+    unsigned carry = static_cast<unsigned>(digit - '0');
+    for (char& byte : bytes) {
+      carry += 10 * static_cast<unsigned char>(byte);
+      byte = static_cast<char>(carry & 0xff);
+      carry >>= 8;
+    }
+    if (carry != 0) bytes += static_cast<char>(carry);
+  }
+  if (bytes.empty() || (static_cast<unsigned char>(bytes.back()) & 0x80) != 0) bytes += '\0';
+  return bytes;
+}
+
 // Two's complement, little-endian, after its length.
 Result<PickleNode*> ReadLong(size_t length_bytes, PickleInput* input, PickleBuilder* build) {
   KINGLET_ASSIGN_OR_RETURN(const uint64_t length, ReadUnsigned(input, length_bytes));
   KINGLET_ASSIGN_OR_RETURN(std::string digits, ReadText(length, input, build));
-  if (length > sizeof(int64_t)) {
-    PickleObject integer;
-    integer.class_name = "int";
-    KINGLET_ASSIGN_OR_RETURN(integer.arguments, build->Add(PickleBytes{std::move(digits)}));
-    return build->Add(std::move(integer));
-  }
+  if (length > sizeof(int64_t)) return AddLargeInteger(std::move(digits), build);
   const bool negative = length > 0 && (static_cast<uint8_t>(digits.back()) & 0x80) != 0;
   uint64_t value = negative ? ~uint64_t{0} : 0;
   for (size_t i = 0; i < digits.size(); ++i) {
@@ -82,6 +104,10 @@ Result<PickleNode*> ReadLine(PickleOpcode opcode, PickleInput* input, PickleBuil
   const std::string_view whole = line;
   if (opcode == PickleOpcode::kLong && line.ends_with('L')) line.remove_suffix(1);
   if (const auto value = ParseNumber<int64_t>(line)) return build->Add(*value);
+  if (opcode == PickleOpcode::kLong && line.size() <= kLongestInteger &&
+      line.find_first_not_of("0123456789") == line.npos) {
+    return AddLargeInteger(BytesOfDigits(line), build);
+  }
   return build->Refuse("an integer of 64 bits", QuotedName(whole));
 }
 

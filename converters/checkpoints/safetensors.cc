@@ -33,18 +33,25 @@ Status RefuseSafetensors(const std::string& where, const std::string& expected,
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "safetensors", where, expected, found);
 }
 
-constexpr auto kSafetensorsTypes = std::to_array<NamedElementType>({{"F64", ElementType::kF64},
-                                                                    {"F32", ElementType::kF32},
-                                                                    {"F16", ElementType::kF16},
-                                                                    {"BF16", ElementType::kBF16},
-                                                                    {"I64", ElementType::kI64},
-                                                                    {"I32", ElementType::kI32},
-                                                                    {"I16", ElementType::kI16},
-                                                                    {"I8", ElementType::kI8},
-                                                                    {"U32", ElementType::kU32},
-                                                                    {"U16", ElementType::kU16},
-                                                                    {"U8", ElementType::kU8},
-                                                                    {"BOOL", ElementType::kBool}});
+constexpr auto kSafetensorsTypes =
+    std::to_array<NamedElementType>({{"F64", ElementType::kF64},
+                                     {"F32", ElementType::kF32},
+                                     {"F16", ElementType::kF16},
+                                     {"BF16", ElementType::kBF16},
+                                     {"I64", ElementType::kI64},
+                                     {"I32", ElementType::kI32},
+                                     {"I16", ElementType::kI16},
+                                     {"I8", ElementType::kI8},
+                                     {"U32", ElementType::kU32},
+                                     {"U16", ElementType::kU16},
+                                     {"U8", ElementType::kU8},
+                                     {"BOOL", ElementType::kBool},
+                                     {"U64", ElementType::kU64},
+                                     {"F8_E4M3", ElementType::kF8E4M3},
+                                     {"F8_E5M2", ElementType::kF8E5M2},
+                                     {"F8_E4M3FNUZ", ElementType::kF8E4M3Fnuz},
+                                     {"F8_E5M2FNUZ", ElementType::kF8E5M2Fnuz},
+                                     {"F8_E8M0", ElementType::kF8E8M0}});
 
 // A tensor as the header describes it.
 struct Description {
@@ -87,7 +94,10 @@ class SafetensorsHeader final : public JsonEvents {
     return true;
   }
   bool Text(std::string& text) override {
-    if (level_ == 2 && metadata_) return true;
+    if (level_ == 2 && metadata_) {
+      metadata_texts_.emplace_back(field_, std::move(text));
+      return true;
+    }
     if (level_ != 2 || list_ != nullptr || field_ != "dtype" || tensors_.back().type) {
       return Unexpected("a text");
     }
@@ -124,6 +134,8 @@ class SafetensorsHeader final : public JsonEvents {
 
   const Status& status() const { return status_; }
   std::vector<Description>& tensors() { return tensors_; }
+  // The names and texts of the metadata.
+  std::vector<std::pair<std::string, std::string>>& metadata() { return metadata_texts_; }
 
  private:
   bool Fail(const std::string& expected, const std::string& found) {
@@ -136,6 +148,7 @@ class SafetensorsHeader final : public JsonEvents {
   }
 
   std::vector<Description> tensors_;
+  std::vector<std::pair<std::string, std::string>> metadata_texts_;
   std::unordered_set<std::string> names_;
   std::string key_, field_;
   int level_ = 0;
@@ -146,17 +159,13 @@ class SafetensorsHeader final : public JsonEvents {
 
 // Where a checked tensor's bytes are.
 struct Place {
-  ElementType type;
-  uint64_t begin, end;  // from the first byte of data
+  std::optional<ElementType> type;  // nullopt: a type that is not read
+  uint64_t begin, end;              // from the first byte of data
 };
 
 Result<Place> CheckTensor(const Description& tensor, uint64_t data_bytes) {
   const std::string where = "tensor " + QuotedName(tensor.name);
   const std::optional<ElementType> type = FindElementType(kSafetensorsTypes, *tensor.type);
-  if (!type) {
-    return RefuseSafetensors(where, "dtype " + ListNames(kSafetensorsTypes),
-                             QuotedName(*tensor.type));
-  }
   const std::vector<uint64_t>& place = *tensor.place;
   if (place.size() != 2 || place[0] > place[1] || place[1] > data_bytes) {
     return RefuseSafetensors(
@@ -166,12 +175,13 @@ Result<Place> CheckTensor(const Description& tensor, uint64_t data_bytes) {
             : "[" + std::to_string(place[0]) + ", " + std::to_string(place[1]) + "]" + kCopyAgain);
   }
   uint64_t bytes = 0;
+  if (!type) return Place{type, place[0], place[1]};
   if (__builtin_mul_overflow(CountEntries(*tensor.shape), ElementBytes(*type), &bytes) ||
       bytes != place[1] - place[0]) {
     return RefuseSafetensors(where, "data_offsets of the bytes that its shape takes",
                              std::to_string(place[1] - place[0]) + " bytes");
   }
-  return Place{*type, place[0], place[1]};
+  return Place{type, place[0], place[1]};
 }
 
 // Checks that every byte of data belongs to exactly one tensor.
@@ -194,13 +204,41 @@ Status CheckCover(std::vector<std::pair<Place, std::string_view>> places, uint64
                            std::to_string(data_bytes) + kCopyAgain);
 }
 
-Result<std::vector<Description>> ReadHeader(const InputFile& file, uint64_t bytes) {
+Result<SafetensorsHeader> ReadHeader(const InputFile& file, uint64_t bytes) {
   std::string text(bytes, '\0');
   KINGLET_RETURN_IF_ERROR(file.ReadAt(kLengthBytes, std::as_writable_bytes(std::span<char>(text))));
   SafetensorsHeader header;
   ReadJson(text, header);
   KINGLET_RETURN_IF_ERROR(header.status());
-  return std::move(header.tensors());
+  return header;
+}
+
+// A tensor next to the network may have any type; only reading its values is refused.
+CheckpointTensor UnreadTensor(const InputFile& file, const Description& tensor) {
+  const Status status = InFile(
+      file.path(), RefuseSafetensors("tensor " + QuotedName(tensor.name),
+                                     "dtype " + ListNames(kSafetensorsTypes),
+                                     QuotedName(*tensor.type) + " (save the tensor in float32)"));
+  return {tensor.name, *tensor.shape, [status]() -> Result<std::vector<float>> { return status; },
+          [status]() -> Result<std::vector<int64_t>> { return status; }};
+}
+
+// save_model of the library stores a tied tensor once, and in the metadata under its other name the
+// name of the stored one.
+void AddTies(const std::vector<std::pair<std::string, std::string>>& metadata,
+             CheckpointTensors& tensors) {
+  for (const auto& [name, stored] : metadata) {
+    const auto find = [&](const std::string& wanted) {
+      return std::find_if(tensors.begin(), tensors.end(),
+                          [&](const CheckpointTensor& tensor) { return tensor.name == wanted; });
+    };
+    const auto original = find(stored);
+    if (original == tensors.end() || find(name) != tensors.end()) continue;
+    original->place = "tie of " + stored;
+    CheckpointTensor copy = *original;
+    copy.name = name;
+    tensors.push_back(std::move(copy));
+  }
 }
 
 }  // namespace
@@ -226,13 +264,17 @@ Result<CheckpointTensors> SafetensorsTensors(const std::shared_ptr<const InputFi
   }
   const uint64_t data_begin = kLengthBytes + header_bytes;
   const uint64_t data_bytes = file->size() - data_begin;
-  KINGLET_ASSIGN_OR_RETURN(std::vector<Description> tensors, ReadHeader(*file, header_bytes));
+  KINGLET_ASSIGN_OR_RETURN(SafetensorsHeader header, ReadHeader(*file, header_bytes));
   CheckpointTensors weights;
   std::vector<std::pair<Place, std::string_view>> places;
-  for (const Description& tensor : tensors) {
+  for (const Description& tensor : header.tensors()) {
     KINGLET_ASSIGN_OR_RETURN(const Place place, CheckTensor(tensor, data_bytes));
     places.emplace_back(place, tensor.name);
-    const StoredElements elements = {file->path(), "tensor " + QuotedName(tensor.name), place.type,
+    if (!place.type) {
+      weights.push_back(UnreadTensor(*file, tensor));
+      continue;
+    }
+    const StoredElements elements = {file->path(), "tensor " + QuotedName(tensor.name), *place.type,
                                      CountEntries(*tensor.shape),
                                      [file, begin = data_begin + place.begin](
                                          uint64_t offset, uint64_t bytes, const ByteSink& sink) {
@@ -241,6 +283,7 @@ Result<CheckpointTensors> SafetensorsTensors(const std::shared_ptr<const InputFi
     weights.push_back(StoredTensor(tensor.name, elements, WholeView(*tensor.shape)));
   }
   KINGLET_RETURN_IF_ERROR(CheckCover(std::move(places), data_bytes));
+  AddTies(header.metadata(), weights);
   return weights;
 }
 

@@ -113,27 +113,19 @@ std::optional<std::string> TextAttribute(const PickleNode& module, std::string_v
 }
 
 std::optional<int64_t> IntegerAttribute(const PickleNode& module, std::string_view name) {
-  return AttributeAs<int64_t>(module, name);
+  const NodeRef node = ModuleAttribute(module, name);
+  return node == nullptr ? std::nullopt : node->Integer();
 }
 
 std::optional<double> NumberAttribute(const PickleNode& module, std::string_view name) {
-  if (const auto real = AttributeAs<double>(module, name)) return real;
-  const std::optional<int64_t> integer = IntegerAttribute(module, name);
-  return integer ? std::optional(static_cast<double>(*integer)) : std::nullopt;
+  const NodeRef node = ModuleAttribute(module, name);
+  return node == nullptr ? std::nullopt : node->Number();
 }
 
 std::optional<std::vector<int64_t>> IntegersAttribute(const PickleNode& module,
                                                       std::string_view name) {
   const NodeRef node = ModuleAttribute(module, name);
-  const auto* list = node == nullptr ? nullptr : node->As<PickleList>();
-  if (list == nullptr) return std::nullopt;
-  std::vector<int64_t> integers;
-  for (const PickleNode* item : list->items) {
-    const auto* integer = item->As<int64_t>();
-    if (integer == nullptr) return std::nullopt;
-    integers.push_back(*integer);
-  }
-  return integers;
+  return node == nullptr ? std::nullopt : node->Integers();
 }
 
 std::optional<bool> BooleanAttribute(const PickleNode& module, std::string_view name) {

@@ -32,8 +32,7 @@ Result<StateDict> ModuleTensors(const PickleNode& module, const std::string& pre
 
 // An attribute of the module, or nullptr. REQUIRES: IsModule(module).
 NodeRef ModuleAttribute(const PickleNode& module, std::string_view name);
-// An attribute as a C++ value; nullopt if it is missing or of another type. An integer is a number
-// too.
+// An attribute as a C++ value; nullopt if it is missing or of another type (PickleNode::Integer).
 std::optional<std::string> TextAttribute(const PickleNode& module, std::string_view name);
 std::optional<int64_t> IntegerAttribute(const PickleNode& module, std::string_view name);
 std::optional<double> NumberAttribute(const PickleNode& module, std::string_view name);

@@ -177,6 +177,10 @@ class NetworkFinder {
         continue;
       }
       const auto* name = entry.first->As<std::string>();
+      const std::string unread = name == nullptr ? "" : UnreadTensorText(*entry.second);
+      if (found_.unread.empty() && !unread.empty()) {
+        found_.unread = QuotedName(*name) + " is " + unread;
+      }
       found_.others.push_back(
           (name == nullptr ? "a key of type " + entry.first->Describe() : QuotedName(*name)) +
           " (" + entry.second->Describe() + ")");

@@ -20,6 +20,8 @@ struct SavedNetwork {
   std::vector<std::string> path;  // the keys of the dicts that the network is in, outermost first
   // Entries of the state dict that are not tensors: "'epoch' (int)".
   std::vector<std::string> others;
+  // The first of them that is a tensor in a form that is not read: "'w' is a sparse tensor (..)".
+  std::string unread;
 };
 
 // The network that `root` is or wraps. A network is

@@ -110,11 +110,11 @@ Result<std::vector<uint64_t>> SplitsOf(const FamilyInput& input) {
   const auto* list = node == nullptr ? nullptr : node->As<PickleList>();
   if (list == nullptr) return splits;
   for (size_t i = 1; i + 1 < list->items.size(); ++i) {
-    const auto* split = list->items[i]->As<int64_t>();
-    if (split == nullptr || *split <= 0) {
-      return Status::Refusal(
-          KINGLET_INVALID_CHECKPOINT, input.checkpoint, "splits of the criterion", "words above 0",
-          split == nullptr ? list->items[i]->Describe() : std::to_string(*split));
+    const std::optional<int64_t> split = list->items[i]->Integer();
+    if (!split || *split <= 0) {
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, input.checkpoint,
+                             "splits of the criterion", "words above 0",
+                             split ? std::to_string(*split) : list->items[i]->Describe());
     }
     splits.push_back(static_cast<uint64_t>(*split));
   }

@@ -164,19 +164,6 @@ std::optional<std::vector<std::vector<int64_t>>> ParsePairs(std::string text) {
   return pairs;
 }
 
-// The integers of a list; nullopt if an item is not an integer.
-std::optional<std::vector<int64_t>> IntegersOf(const PickleNode& node) {
-  const auto* list = node.As<PickleList>();
-  if (list == nullptr) return std::nullopt;
-  std::vector<int64_t> numbers;
-  for (const PickleNode* item : list->items) {
-    const auto* number = item->As<int64_t>();
-    if (number == nullptr) return std::nullopt;
-    numbers.push_back(*number);
-  }
-  return numbers;
-}
-
 class FairseqConfigReader {
  public:
   // Hyper-parameters are looked for in `model`, then in `task`, which may be nullptr.
@@ -213,7 +200,7 @@ class FairseqConfigReader {
     const PickleNode* node = Find(name);
     if (node == nullptr) return false;
     if (const auto* truth = node->As<bool>()) return *truth;
-    if (const auto* number = node->As<int64_t>()) return *number != 0;
+    if (const auto number = node->Integer()) return *number != 0;
     return Refuse(name, "True or False", node->Describe());
   }
 
@@ -225,8 +212,8 @@ class FairseqConfigReader {
   Result<uint32_t> Size(std::string_view name, uint64_t most) const {
     const PickleNode* node = Find(name);
     if (node == nullptr) return Refuse(name, "a number", "none");
-    const auto* number = node->As<int64_t>();
-    if (number == nullptr) return Refuse(name, "a number", node->Describe());
+    const std::optional<int64_t> number = node->Integer();
+    if (!number) return Refuse(name, "a number", node->Describe());
     return InRange(name, *number, most);
   }
   Result<uint32_t> SizeOr(std::string_view name, uint64_t most, uint32_t otherwise) const {
@@ -351,8 +338,7 @@ class FairseqConfigReader {
     KINGLET_ASSIGN_OR_RETURN(characters.filters, Filters("character_filters"));
     const char* layers = "char_embedder_highway_layers";
     const PickleNode* node = Find(layers);
-    const auto* number = node == nullptr ? nullptr : node->As<int64_t>();
-    if (number != nullptr && *number == 0) {
+    if (node != nullptr && node->Integer() == 0) {
       characters.highway_layers = 0;
       return {};
     }
@@ -376,7 +362,7 @@ class FairseqConfigReader {
     } else if (const auto* list = node->As<PickleList>()) {
       pairs.emplace();
       for (const PickleNode* item : list->items) {
-        const auto pair = IntegersOf(*item);
+        const auto pair = item->Integers();
         if (!pair) return Refuse(name, expected, "a list with " + item->Describe());
         pairs->push_back(*pair);
       }
@@ -432,7 +418,7 @@ class FairseqConfigReader {
       words = ParseIntegers(*text);
       if (!words) return Refuse(cutoffs, expected, QuotedName(*text));
     } else {
-      words = IntegersOf(*node);
+      words = node->Integers();
       if (!words) return Refuse(cutoffs, expected, node->Describe());
     }
     if (words->size() >= kMaxBins) return Refuse(cutoffs, expected, std::to_string(words->size()));

@@ -51,6 +51,7 @@ std::span<const Family* const> KnownFamilies() {
                                            &kAwdLstm,
                                            &kDefineAwdLstm,
                                            &kPytorchExamples,
+                                           &kPytorchTransformer,
                                            &kZaremba,
                                            &kTransformerXl,
                                            &kTransfoXl,

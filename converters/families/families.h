@@ -72,7 +72,8 @@ struct Family {
 // Each is in the file of its name.
 extern const Family kAwdLstm, kBert, kDefineAwdLstm, kEspnetRnn, kEspnetTransformer, kFairseq,
     kFairseqTranslation, kIcefallRnn, kIcefallTransformer, kMicronet, kOpenNmt, kPytorchExamples,
-    kSpeechbrainRnn, kSpeechbrainTransformer, kTransfoXl, kTransformerXl, kZaremba;
+    kPytorchTransformer, kSpeechbrainRnn, kSpeechbrainTransformer, kTransfoXl, kTransformerXl,
+    kZaremba;
 
 // The families that this build reads.
 std::span<const Family* const> Families();

@@ -36,7 +36,7 @@ Status CheckIcefallOptions(const OptionTable& table, const FamilyInput& input) {
     const PickleNode* stated = StatedIn(input, name);
     if (stated == nullptr || name == "model") continue;
     const bool flag = name == kIcefallTies;
-    if (flag ? stated->As<bool>() != nullptr : stated->As<int64_t>() != nullptr) continue;
+    if (flag ? stated->As<bool>() != nullptr : stated->Integer().has_value()) continue;
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, input.checkpoint, std::string(name),
                            flag ? "True or False" : "an integer",
                            OptionText(*stated) + " (save the options as icefall does)");
@@ -46,8 +46,7 @@ Status CheckIcefallOptions(const OptionTable& table, const FamilyInput& input) {
 
 std::optional<int64_t> IcefallInteger(const FamilyInput& input, std::string_view name) {
   const PickleNode* node = StatedIn(input, name);
-  const auto* value = node == nullptr ? nullptr : node->As<int64_t>();
-  return value == nullptr ? std::nullopt : std::optional(*value);
+  return node == nullptr ? std::nullopt : node->Integer();
 }
 
 bool IcefallTies(const FamilyInput& input) {

@@ -153,8 +153,8 @@ Result<bool> ReadTruth(const PickleNode& options, std::string_view option, bool 
   const NodeRef found = PickledOption(options, option);
   if (found == nullptr) return absent;
   if (const auto* truth = found->As<bool>()) return *truth;
-  const auto* number = found->As<int64_t>();
-  if (number != nullptr && (*number == 0 || *number == 1)) return *number == 1;
+  const std::optional<int64_t> number = found->Integer();
+  if (number && (*number == 0 || *number == 1)) return *number == 1;
   return RefuseCheckpoint("option " + std::string(option), "0 or 1", OptionText(*found));
 }
 
@@ -186,8 +186,8 @@ Result<Activation> ReadActivation(const PickleNode& options) {
 
 Result<uint32_t> ReadHeads(const PickleNode& options) {
   const NodeRef found = PickledOption(options, "heads");
-  const auto* heads = found == nullptr ? nullptr : found->As<int64_t>();
-  if (heads == nullptr || *heads < 1 || *heads > static_cast<int64_t>(kMaxExtent)) {
+  const std::optional<int64_t> heads = found == nullptr ? std::nullopt : found->Integer();
+  if (!heads || *heads < 1 || *heads > static_cast<int64_t>(kMaxExtent)) {
     return RefuseCheckpoint("option heads", "1 to " + std::to_string(kMaxExtent),
                             found == nullptr ? "none" : OptionText(*found));
   }

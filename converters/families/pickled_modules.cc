@@ -17,7 +17,8 @@ constexpr std::string_view kModuleState =
     "training _parameters _buffers _non_persistent_buffers_set _modules _backward_hooks "
     "_backward_pre_hooks _is_full_backward_hook _state_dict_hooks _state_dict_pre_hooks "
     "_load_state_dict_pre_hooks _load_state_dict_post_hooks _forward_hooks_with_kwargs "
-    "_forward_hooks_always_called _forward_pre_hooks_with_kwargs _backend _compiled_call_impl";
+    "_forward_hooks_always_called _forward_pre_hooks_with_kwargs _backend _compiled_call_impl "
+    "_is_torch_compile";
 // Functions that PyTorch runs before and after a module's own.
 constexpr std::array<std::string_view, 2> kHooks = {"_forward_hooks", "_forward_pre_hooks"};
 
@@ -34,6 +35,12 @@ constexpr OptionTable kRecurrentAttributes = {
     "batch_first dropout dropout_state flatten_parameters _flat_weights_names _all_weights "
     "_flat_weights _flat_weight_refs _data_ptrs _param_buf_size weight_*",
     "input_size hidden_size num_layers"};
+constexpr std::array<FixedOption, 3> kFixedOfLayer = {
+    {{"norm_first", "False"},
+     {"activation", "class or function 'torch.nn.functional.relu'"},
+     {"activation_relu_or_gelu", "1"}}};
+constexpr std::array<FixedOption, 4> kFixedOfAttention = {
+    {{"bias_k", ""}, {"bias_v", ""}, {"add_zero_attn", "False"}, {"_qkv_same_embed_dim", "True"}}};
 constexpr std::array kTorchClasses = {
     PickledClass{kBareModule, {"`Module`", "", {}, ""}},
     PickledClass{"ModuleList", {"`ModuleList`", "", {}, ""}},
@@ -52,6 +59,18 @@ constexpr std::array kTorchClasses = {
     PickledClass{"LayerNorm", {"`LayerNorm`", "eps", kFixedOfNorm, "", "normalized_shape"}},
     PickledClass{"ReLU", {"`ReLU`", "", kFixedOfRelu, "inplace"}},
     PickledClass{"Dropout", {"`Dropout`", "", {}, "p inplace"}},
+    PickledClass{"TransformerEncoder",
+                 {"`TransformerEncoder`",
+                  "",
+                  {},
+                  "enable_nested_tensor use_nested_tensor mask_check",
+                  "num_layers norm"}},
+    PickledClass{"TransformerEncoderLayer", {"`TransformerEncoderLayer`", "", kFixedOfLayer, ""}},
+    PickledClass{"MultiheadAttention",
+                 {"`MultiheadAttention`", "num_heads", kFixedOfAttention, "dropout batch_first",
+                  "embed_dim kdim vdim head_dim"}},
+    PickledClass{"NonDynamicallyQuantizableLinear",
+                 {"`NonDynamicallyQuantizableLinear`", "", {}, "", "in_features out_features"}},
     PickledClass{"CrossEntropyLoss",
                  {"`CrossEntropyLoss`",
                   "",

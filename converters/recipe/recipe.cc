@@ -18,8 +18,6 @@ using std::string_view_literals::operator""sv;
 constexpr std::array kBlockKeys = {"blocks"sv,    "layout"sv,      "embedding"sv,
                                    "recurrent"sv, "transformer"sv, "softmax"sv,
                                    "cache"sv,     "classifier"sv,  "start_token"sv};
-// Keys about the checkpoint's tensors, for recipes whose blocks or tables read them.
-constexpr std::array kTensorKeys = {"sources"sv, "unused"sv};
 
 // Names of enumerators, in their order (ReadEnum).
 constexpr std::array kCellNames = {"lstm"sv, "gru"sv, "rnn_tanh"sv, "rnn_relu"sv, "qrnn"sv};
@@ -98,13 +96,9 @@ class RecipeParser {
                                found->Outline());
         }
       }
-      for (const std::string_view key : kTensorKeys) {
-        const auto found = root.Find(key);
-        if (found && !root.Find("tables")) {
-          return found->Refuse(
-              "no \"" + std::string(key) + "\" with \"family\", unless \"tables\" read its tensors",
-              found->Outline());
-        }
+      if (const auto sources = root.Find("sources"); sources && !root.Find("tables")) {
+        return sources->Refuse("no \"sources\" with \"family\", unless \"tables\" read its tensors",
+                               sources->Outline());
       }
       return ParseTables(root);
     }
@@ -163,9 +157,8 @@ class RecipeParser {
   // Whether the recipe leaves the blocks to a family or to the recipe next to the weights.
   static bool LeavesBlocks(const RecipeNode& root) {
     const auto given = [&root](std::string_view key) { return root.Find(key).has_value(); };
-    return (given("passes") || given("state_dict") || given("prefix")) &&
-           std::none_of(kBlockKeys.begin(), kBlockKeys.end(), given) &&
-           std::none_of(kTensorKeys.begin(), kTensorKeys.end(), given);
+    return (given("passes") || given("state_dict") || given("prefix") || given("unused")) &&
+           std::none_of(kBlockKeys.begin(), kBlockKeys.end(), given) && !given("sources");
   }
 
   // "tables": replacements of the family's tensors and modules, by their names: a table of any

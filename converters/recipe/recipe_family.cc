@@ -246,6 +246,7 @@ Result<FamilyTables> FamilyTables::Make(const Recipe& recipe, const CheckpointTe
   FamilyTables made;
   if (recipe.tables.empty()) {
     made.weights_ = checkpoint;
+    for (CheckpointTensor& tensor : made.weights_) tensor.spare = LeavesOut(recipe, tensor.name);
     return made;
   }
   CheckpointTensors all = checkpoint;

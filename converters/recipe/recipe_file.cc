@@ -46,6 +46,7 @@ Result<Recipe> ChooseRecipe(const std::string& checkpoint, const std::string& pa
     recipe.passes = std::move(named.passes);
     recipe.folder = std::move(named.folder);
   }
+  recipe.unused.insert(recipe.unused.end(), named.unused.begin(), named.unused.end());
   return recipe;
 }
 

@@ -269,7 +269,55 @@ class Skeleton {
     return table == nullptr ? ToFill() : TableOf(*table);
   }
 
+  // The rows of a matrix, or the entries of a vector ("columns"), from `begin` to `end`.
+  RecipeValue PartOf(const std::string& name, const char* axis, uint64_t begin, uint64_t end) {
+    RecipeValue ref = ObjectValue(), range = ArrayValue();
+    range.Append(begin);
+    range.Append(end);
+    ref.Set("tensor", Named(name));
+    return ref.Set(axis, std::move(range));
+  }
+
+  // The module of a torch.nn.AdaptiveLogSoftmaxWithLoss, with its final dot; empty if there is
+  // none.
+  std::string AdaptiveModule() const {
+    constexpr std::string_view kHead = "head.weight";
+    for (const CheckpointTensor& tensor : weights_) {
+      if (!tensor.name.ends_with(kHead) || tensor.shape.size() != 2) continue;
+      const std::string module = tensor.name.substr(0, tensor.name.size() - kHead.size());
+      if (Find(module + "tail.0.0.weight") && Find(module + "tail.0.1.weight")) return module;
+    }
+    return "";
+  }
+
+  // Rows of the head are its words, then the clusters in the order of the tails.
+  RecipeValue AdaptiveSoftmaxOf(const std::string& module) {
+    RecipeValue softmax = ObjectValue(), tails = ArrayValue();
+    uint64_t count = 0;
+    while (Find(module + "tail." + std::to_string(count) + ".1.weight")) {
+      const std::string tail = module + "tail." + std::to_string(count++) + ".";
+      RecipeValue part = ObjectValue();
+      tails.Append(part.Set("table", Named(tail + "1.weight"))
+                       .Set("projection", RecipeValue{.scalar = Named(tail + "0.weight")}));
+    }
+    const std::string name = module + "head.weight", bias = module + "head.bias";
+    const uint64_t rows = Find(name)->shape[0], words = rows - std::min(rows, count);
+    RecipeValue head = ObjectValue(), clusters = ObjectValue();
+    head.Set("table", PartOf(name, "rows", 0, words));
+    clusters.Set("order", "forward").Set("weight", PartOf(name, "rows", words, rows));
+    if (Find(bias)) {
+      head.Set("bias", PartOf(bias, "columns", 0, words));
+      clusters.Set("bias", PartOf(bias, "columns", words, rows));
+    }
+    return softmax.Set("head", std::move(head))
+        .Set("clusters", std::move(clusters))
+        .Set("tails", std::move(tails));
+  }
+
   RecipeValue Softmax() {
+    if (const std::string module = AdaptiveModule(); !module.empty()) {
+      return AdaptiveSoftmaxOf(module);
+    }
     const CheckpointTensor* table = TableNamed(kOutputWords);
     RecipeValue softmax = ObjectValue();
     softmax.Set("table", table == nullptr ? ToFill() : TableOf(*table));

@@ -33,8 +33,9 @@ constexpr std::string_view kHint = " (write the words as a JSON array of strings
 // The attributes whose value is another object with the words.
 constexpr std::array kHolders = {"vocab"sv, "dictionary"sv};
 // The attributes with the words by id: Transformer-XL's, torchtext's and fastai's,
-// pytorch/examples'.
-constexpr std::array kByIds = {"idx2sym"sv, "itos"sv, "idx2word"sv};
+// pytorch/examples', flair's.
+constexpr std::array kByIds = {"idx2sym"sv, "itos"sv, "idx2word"sv, "idx2item"sv};
+constexpr std::array kUnknownIds = {"unk_idx"sv, "unk_index"sv, "unk_id"sv};
 
 // The words of a list, of a dict from words to ids, or of a dict from ids to words.
 class WordsOfNode {
@@ -48,10 +49,10 @@ class WordsOfNode {
       }
     } else if (const auto* dict = node.As<PickleDict>()) {
       for (const auto& [key, value] : dict->items) {
-        const bool word_first = value->As<int64_t>() != nullptr;
+        const bool word_first = value->Integer().has_value();
         KINGLET_RETURN_IF_ERROR(AddWord(word_first ? *key : *value));
-        const auto* id = (word_first ? value : key)->As<int64_t>();
-        if (id == nullptr) {
+        const std::optional<int64_t> id = (word_first ? value : key)->Integer();
+        if (!id) {
           return Refuse(Entry(), "a word and its id", value->Describe());
         }
         ids_.push_back(static_cast<uint64_t>(*id));
@@ -73,7 +74,8 @@ class WordsOfNode {
   }
   std::string Entry() const { return "entry " + std::to_string(ids_.size()) + " of " + where_; }
   Status AddWord(const PickleNode& node) {
-    const auto* word = node.As<std::string>();
+    const auto* bytes = node.As<PickleBytes>();  // flair's words
+    const std::string* word = bytes != nullptr ? &bytes->value : node.As<std::string>();
     if (word == nullptr || word->empty()) {
       return Refuse("entry " + std::to_string(words_.size()) + " of " + where_, "a word",
                     word == nullptr ? node.Describe() : "an empty string");
@@ -88,6 +90,17 @@ class WordsOfNode {
   std::vector<uint64_t> ids_;
 };
 
+// The words and the unknown word's id in the state (version, integers, texts, tensors) of
+// torchtext's Vocab from version 0.9 on; nullptr for other nodes.
+const PickleList* TorchtextState(const PickleNode& node) {
+  const auto* state = node.As<PickleList>();
+  if (state == nullptr || state->items.size() != 4) return nullptr;
+  const bool fits = state->items[0]->As<std::string>() != nullptr &&
+                    state->items[1]->As<PickleList>() != nullptr &&
+                    state->items[2]->As<PickleList>() != nullptr;
+  return fits ? state : nullptr;
+}
+
 bool HoldsWords(const PickleNode& node) {
   if (const auto* list = node.As<PickleList>()) {
     return !list->items.empty() && list->items.front()->As<std::string>() != nullptr;
@@ -95,10 +108,10 @@ bool HoldsWords(const PickleNode& node) {
   const auto* dict = node.As<PickleDict>();
   if (dict == nullptr || dict->items.empty()) return false;
   const auto& [key, value] = dict->items.front();
-  return key->As<int64_t>() != nullptr || value->As<int64_t>() != nullptr;
+  return key->Integer() || value->Integer();
 }
 
-Result<std::vector<std::string>> WordsIn(const std::string& path, const PickleNode& root) {
+Result<PickledVocabulary> WordsIn(const std::string& path, const PickleNode& root) {
   const PickleNode* attributes = &AttributesOf(root);
   for (const std::string_view holder : kHolders) {
     const NodeRef inside = attributes->Find(holder);
@@ -106,16 +119,38 @@ Result<std::vector<std::string>> WordsIn(const std::string& path, const PickleNo
     attributes = &AttributesOf(*inside);
     break;
   }
+  PickledVocabulary vocabulary;
+  for (const std::string_view key : kUnknownIds) {
+    const NodeRef node = attributes->Find(key);
+    if (node == nullptr || !node->Integer()) continue;
+    vocabulary.unknown = static_cast<uint64_t>(*node->Integer());
+  }
+  const PickleNode* words = nullptr;
+  std::string_view where = "the pickle";
   for (const std::string_view key : kByIds) {
     const NodeRef node = attributes->Find(key);
-    if (node == nullptr || node->As<int64_t>() != nullptr) continue;
-    return WordsOfNode(path, std::string(key)).Read(*node);
+    if (words != nullptr || node == nullptr || node->As<int64_t>() != nullptr) continue;
+    words = node;
+    where = key;
   }
-  if (HoldsWords(*attributes)) return WordsOfNode(path, "the pickle").Read(*attributes);
-  return Status::Refusal(
-      KINGLET_INVALID_CHECKPOINT, path, "vocabulary",
-      "a list of words, a dict of words and ids, or an object with 'idx2sym', 'itos' or 'idx2word'",
-      attributes->Describe() + std::string(kHint));
+  if (const PickleList* state = TorchtextState(*attributes)) {
+    const auto unknown = state->items[1]->Integers();
+    if (unknown && unknown->size() == 1) {
+      vocabulary.unknown = static_cast<uint64_t>(unknown->front());
+    }
+    words = state->items[2];
+  } else if (words == nullptr && HoldsWords(*attributes)) {
+    words = attributes;
+  }
+  if (words != nullptr) {
+    KINGLET_ASSIGN_OR_RETURN(vocabulary.words, WordsOfNode(path, std::string(where)).Read(*words));
+    return vocabulary;
+  }
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, "vocabulary",
+                         "a list of words, a dict of words and ids, or an object with 'idx2sym', "
+                         "'itos', 'idx2word' or "
+                         "'idx2item'",
+                         attributes->Describe() + std::string(kHint));
 }
 
 }  // namespace
@@ -128,7 +163,7 @@ bool LooksPickled(const InputFile& file) {
                      [&start](std::string_view begin) { return start.starts_with(begin); });
 }
 
-Result<std::vector<std::string>> ReadPickledVocabulary(const std::string& path) {
+Result<PickledVocabulary> ReadPickledVocabulary(const std::string& path) {
   KINGLET_ASSIGN_OR_RETURN(InputFile opened, InputFile::Open(path));
   const auto file = std::make_shared<const InputFile>(std::move(opened));
   if (Checkpoint::Recognises(*file)) {

@@ -1,7 +1,9 @@
 #include "converters/texts/vocabulary_file.h"
 
 #include <algorithm>
+#include <array>
 #include <new>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -80,23 +82,66 @@ Result<std::vector<std::string>> WordsOfLines(const std::string& path, std::stri
   return std::move(list.words);
 }
 
-// Class Vocabulary refuses these words too, but cannot name the file.
-Status CheckWords(const std::string& path, const std::vector<std::string>& words) {
-  std::unordered_map<std::string_view, size_t> seen;
+constexpr std::string_view kUnknownName = "<unk>";
+constexpr std::array<std::string_view, 5> kUnknownNames = {"<UNK>", "xxunk", "_unk_", "<oov>",
+                                                           "<OOV>"};
+
+// The name of a word that no text should contain.
+std::string NumberedWord(std::string_view word, size_t id) {
+  return std::string(word) + " (id " + std::to_string(id) + ")";
+}
+
+// Class Vocabulary refuses words that are not UTF-8 too, but cannot name the file.
+Status CheckWords(const std::string& path, std::vector<std::string>& words,
+                  std::vector<std::string>& notes) {
+  std::unordered_map<std::string, size_t> last;
+  size_t repeated = 0, example = 0;
   for (size_t i = 0; i < words.size(); ++i) {
     if (!IsUtf8(words[i])) {
       return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, Numbered("word", i),
                              "a text in UTF-8",
                              Quoted(words[i]) + " (write a JSON array of strings in UTF-8)");
     }
-    const auto [place, added] = seen.try_emplace(words[i], i);
+    const auto [place, added] = last.try_emplace(words[i], i);
     if (added) continue;
-    return Status::Refusal(
-        KINGLET_INVALID_CHECKPOINT, path, Numbered("word", i), "a word of its own",
-        Quoted(words[i]) + " again, as in word " + std::to_string(place->second) +
-            " (rename the word that no text should contain)");
+    const size_t before = std::exchange(place->second, i);
+    words[before] = NumberedWord(words[before], before);
+    if (repeated++ == 0) example = i;
   }
+  if (repeated == 0) return {};
+  notes.push_back(
+      path + ": " + Quoted(words[example]) +
+      (repeated > 1 ? " and " + std::to_string(repeated - 1) + " other words stand" : " stands") +
+      " more than once: texts are read with the last id of the word");
   return {};
+}
+
+void NameUnknownId(size_t id, std::vector<std::string>& words, std::vector<std::string>& notes) {
+  if (words[id] == kUnknownName) return;
+  const auto other = std::find(words.begin(), words.end(), kUnknownName);
+  if (other != words.end()) {
+    *other = NumberedWord(kUnknownName, static_cast<size_t>(other - words.begin()));
+  }
+  notes.push_back("the word for unknown words, " + Quoted(words[id]) + " (id " +
+                  std::to_string(id) + "), is named <unk>");
+  words[id] = kUnknownName;
+}
+
+void FindUnknownWord(const std::optional<uint64_t>& stated, VocabularyFile& file) {
+  if (stated && *stated < file.words.size()) {
+    NameUnknownId(*stated, file.words, file.notes);
+    return;
+  }
+  const auto find = [&](std::string_view word) {
+    return std::find(file.words.begin(), file.words.end(), word);
+  };
+  if (find(kUnknownName) != file.words.end()) return;
+  for (const std::string_view name : kUnknownNames) {
+    const auto word = find(name);
+    if (word == file.words.end()) continue;
+    NameUnknownId(static_cast<size_t>(word - file.words.begin()), file.words, file.notes);
+    return;
+  }
 }
 
 Result<std::vector<std::string>> WordsOfText(const std::string& path, std::string_view text,
@@ -111,9 +156,14 @@ Result<std::vector<std::string>> WordsOfText(const std::string& path, std::strin
 }
 
 Result<std::vector<std::string>> ReadWords(const std::string& path, const VocabularyUse& use,
-                                           std::vector<std::string>& notes) {
+                                           std::vector<std::string>& notes,
+                                           std::optional<uint64_t>& unknown) {
   const Result<InputFile> file = InputFile::Open(path);
-  if (file.ok() && LooksPickled(*file)) return ReadPickledVocabulary(path);
+  if (file.ok() && LooksPickled(*file)) {
+    KINGLET_ASSIGN_OR_RETURN(PickledVocabulary pickled, ReadPickledVocabulary(path));
+    unknown = pickled.unknown;
+    return std::move(pickled.words);
+  }
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path, InputForm::kBytes));
   const auto bytes = std::as_bytes(std::span<const char>(text));
   return LooksLikeNpy(bytes) ? WordsOfArray(path, bytes) : WordsOfText(path, text, use, notes);
@@ -121,11 +171,29 @@ Result<std::vector<std::string>> ReadWords(const std::string& path, const Vocabu
 
 }  // namespace
 
+Status NameUnknownWord(const std::string& word, std::vector<std::string>& words,
+                       std::vector<std::string>& notes) {
+  const auto found = std::find(words.begin(), words.end(), word);
+  if (found != words.end()) {
+    NameUnknownId(static_cast<size_t>(found - words.begin()), words, notes);
+    return {};
+  }
+  const bool named =
+      std::find(kUnknownNames.begin(), kUnknownNames.end(), word) != kUnknownNames.end() &&
+      std::find(words.begin(), words.end(), kUnknownName) != words.end();
+  if (named) return {};
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "unknown", "a word of the vocabulary",
+                         Quoted(word) + (words.empty() ? " and no vocabulary (give it with --vocab)"
+                                                       : " (`kinglet predict` prints words)"));
+}
+
 Result<VocabularyFile> ReadVocabularyFile(const std::string& path, const VocabularyUse& use) {
   try {
     VocabularyFile vocabulary;
-    KINGLET_ASSIGN_OR_RETURN(vocabulary.words, ReadWords(path, use, vocabulary.notes));
-    KINGLET_RETURN_IF_ERROR(CheckWords(path, vocabulary.words));
+    std::optional<uint64_t> unknown;
+    KINGLET_ASSIGN_OR_RETURN(vocabulary.words, ReadWords(path, use, vocabulary.notes, unknown));
+    KINGLET_RETURN_IF_ERROR(CheckWords(path, vocabulary.words, vocabulary.notes));
+    FindUnknownWord(unknown, vocabulary);
     return vocabulary;
   } catch (const std::bad_alloc&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "reading", "memory for the words", "none");

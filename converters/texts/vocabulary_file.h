@@ -12,7 +12,7 @@ namespace kinglet {
 
 struct VocabularyFile {
   std::vector<std::string> words;  // in id order
-  std::vector<std::string> notes;  // for the user: what was dropped
+  std::vector<std::string> notes;  // for the user: what was dropped or renamed
 };
 
 // How a model's framework numbers the words of lines "word count".
@@ -36,9 +36,19 @@ struct VocabularyUse {
 //             and ids (vocabulary_json.h)
 //   .npy      a NumPy array of strings
 //   .pkl or a torch.save file: a pickled vocabulary (converters/texts/pickled_vocabulary.h)
-// Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_OUT_OF_MEMORY; KINGLET_INVALID_CHECKPOINT,
-// naming the line or entry, also for a word that occurs twice or is not UTF-8.
+// A word that stands several times belongs to the last of its ids, as in the frameworks; the words
+// of the others become "word (id 4)". The word for unknown words becomes <unk>
+// (NameUnknownWord): the word whose id a pickle states, or else <UNK>, xxunk (fastai), _unk_, <oov>
+// or <OOV> of a list without <unk>. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR,
+// KINGLET_OUT_OF_MEMORY; KINGLET_INVALID_CHECKPOINT, naming the line or entry, also for a word that
+// is not UTF-8.
 Result<VocabularyFile> ReadVocabularyFile(const std::string& path, const VocabularyUse& use = {});
+
+// Gives the words' `word` the name <unk>, which text with a word that the vocabulary lacks is read
+// as. Another <unk> becomes "<unk> (id 4)". Does nothing if ReadVocabularyFile has named it.
+// Errors: KINGLET_INVALID_ARGUMENT if there is no such word.
+Status NameUnknownWord(const std::string& word, std::vector<std::string>& words,
+                       std::vector<std::string>& notes);
 
 }  // namespace kinglet
 

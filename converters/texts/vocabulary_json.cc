@@ -1,5 +1,8 @@
 #include "converters/texts/vocabulary_json.h"
 
+#include <algorithm>
+#include <initializer_list>
+#include <map>
 #include <utility>
 
 #include "converters/checkpoints/json_events.h"
@@ -73,9 +76,7 @@ class WordListReader final : public JsonEvents {
       status_ = Refusal("JSON", kForms, found + " (write the words in such a form)");
     } else if (object_) {
       status_ = Refusal(words_.empty() ? "JSON" : "entry " + Quoted(words_.back()), "an id",
-                        found +
-                            " (write the object of words and ids alone; of tokenizer.json that "
-                            "is \"vocab\" in \"model\")");
+                        found + " (write the object of words and ids alone)");
     } else {
       status_ = Refusal("entry " + std::to_string(words_.size()), "a word",
                         found + " (write each word as a string)");
@@ -90,10 +91,90 @@ class WordListReader final : public JsonEvents {
   Status status_;
 };
 
+// Reads the words of a tokenizer.json: "vocab" in "model", an object of words and ids or an array
+// of [word, score], and "added_tokens", objects with "id" and "content".
+class TokenizerReader final : public JsonEvents {
+ public:
+  bool BeginObject() override { return Begin(true); }
+  bool Name(std::string& name) override {
+    keys_.back() = std::move(name);
+    return true;
+  }
+  bool EndObject() override {
+    if (keys_.size() == 3 && keys_[0] == "added_tokens" && added_id_ && !added_word_.empty()) {
+      entries_[*added_id_] = std::exchange(added_word_, {});
+    }
+    return End();
+  }
+  bool BeginList() override {
+    if (At({"model", "vocab"}) || At({"model", "vocab", ""})) word_read_ = false;
+    return Begin(false);
+  }
+  bool EndList() override { return End(); }
+  bool Text(std::string& text) override {
+    if (At({"model", "vocab", "", ""}) && !std::exchange(word_read_, true)) {
+      entries_[pieces_++] = std::move(text);
+    } else if (At({"added_tokens", "", "content"})) {
+      added_word_ = std::move(text);
+    }
+    return true;
+  }
+  bool Number(std::optional<uint64_t> number) override {
+    if (!number) return true;
+    if (keys_.size() == 3 && keys_[0] == "model" && keys_[1] == "vocab" && objects_[2]) {
+      entries_[*number] = keys_[2];
+    } else if (At({"added_tokens", "", "id"})) {
+      added_id_ = number;
+    }
+    return true;
+  }
+  bool Boolean() override { return true; }
+  bool Null() override { return true; }
+  void Broken(size_t) override { entries_.clear(); }
+
+  // The words, if their ids are 0 to n - 1.
+  std::optional<std::vector<std::string>> Words() {
+    std::vector<std::string> words;
+    for (auto& [id, word] : entries_) {
+      if (id != words.size() || word.empty()) return std::nullopt;
+      words.push_back(std::move(word));
+    }
+    return words.empty() ? std::nullopt : std::optional(std::move(words));
+  }
+
+ private:
+  static constexpr size_t kMaxLevels = 64;
+  // Whether the value that comes is at this path; "" is an item of a list.
+  bool At(std::initializer_list<std::string_view> path) const {
+    return std::equal(keys_.begin(), keys_.end(), path.begin(), path.end());
+  }
+  bool Begin(bool object) {
+    keys_.emplace_back();
+    objects_.push_back(object);
+    return keys_.size() < kMaxLevels;
+  }
+  bool End() {
+    keys_.pop_back();
+    objects_.pop_back();
+    return true;
+  }
+
+  std::vector<std::string> keys_;  // of the containers that are open
+  std::vector<bool> objects_;
+  std::map<uint64_t, std::string> entries_;
+  uint64_t pieces_ = 0;  // of an array
+  std::optional<uint64_t> added_id_;
+  std::string added_word_;
+  bool word_read_ = false;
+};
+
 }  // namespace
 
 Result<std::vector<std::string>> ParseVocabularyJson(const std::string& path,
                                                      std::string_view text) {
+  TokenizerReader tokenizer;
+  ReadJson(text, tokenizer);
+  if (auto words = tokenizer.Words()) return *std::move(words);
   WordListReader reader(path);
   ReadJson(text, reader);
   return reader.Finish();

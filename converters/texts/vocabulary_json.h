@@ -1,6 +1,6 @@
 // A vocabulary as a JSON array of strings, the form for words that a line of text cannot contain,
 // such as a newline; or as an object of words and their ids (vocab.json of Hugging Face's
-// libraries).
+// libraries), also inside a tokenizer.json.
 #ifndef KINGLET_CONVERTERS_TEXTS_VOCABULARY_JSON_H_
 #define KINGLET_CONVERTERS_TEXTS_VOCABULARY_JSON_H_
 

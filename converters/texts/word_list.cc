@@ -57,6 +57,15 @@ void TakeBlanksOff(const std::string& path, ListLines& lines, std::vector<std::s
   notes.push_back(path + ": every line ends with a blank, which is taken off");
 }
 
+void TakeEmptyEndOff(const std::string& path, ListLines& lines, std::vector<std::string>& notes) {
+  size_t found = 0;
+  for (; lines.size() > 1 && lines.back().empty(); lines.pop_back()) ++found;
+  if (found == 0) return;
+  notes.push_back(
+      path + ": ends with " + std::to_string(found) +
+      (found == 1 ? " empty line, which is omitted" : " empty lines, which are omitted"));
+}
+
 // Refuses what is invalid in every form.
 Status CheckLines(const std::string& path, const ListLines& lines) {
   if (lines.empty())
@@ -374,6 +383,7 @@ Result<WordList> ReadWordList(const std::string& path, std::string_view text) {
   WordList taken;
   ListLines lines = LinesOf(text);
   TakeReturnsOff(path, lines, taken.notes);
+  TakeEmptyEndOff(path, lines, taken.notes);
   TakeBlanksOff(path, lines, taken.notes);
   KINGLET_RETURN_IF_ERROR(CheckLines(path, lines));
   KINGLET_ASSIGN_OR_RETURN(WordList list, ListReader(path, lines).Read());

@@ -27,7 +27,8 @@ struct WordList {
 //   "word"                   all in quotes, as in CSV
 //   word id, id word         separated by blanks or a comma; ids 0 to n - 1 in any order
 //   word count, word score   likewise; counts that fall or repeat, scores with a sign or a point
-// Carriage returns at the ends of lines are dropped, and a blank that ends every line. Errors:
+// Carriage returns at the ends of lines are dropped, a blank that ends every line, and empty lines
+// at the end. Errors:
 // KINGLET_INVALID_CHECKPOINT naming `path` and the line, for a line of another form, numbers that
 // are neither ids nor counts, an empty line, and text that is not UTF-8.
 Result<WordList> ReadWordList(const std::string& path, std::string_view text);

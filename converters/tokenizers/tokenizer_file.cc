@@ -18,10 +18,11 @@
 namespace kinglet {
 namespace {
 
-// A SentencePiece model begins with its first piece, field 1 of protobuf's wire type 2. A text with
-// pairs in its lines neither begins with a line end nor has zero bytes.
+// A SentencePiece model begins with its first piece, field 1 of protobuf's wire type 2 (a newline),
+// or with another field below 4. A text with pairs in its lines begins with a character that is
+// printed; its pairs may have any bytes but blanks and line ends.
 bool LooksLikeProtobuf(std::string_view bytes) {
-  return bytes.starts_with('\n') || bytes.find('\0') != bytes.npos;
+  return !bytes.empty() && static_cast<unsigned char>(bytes.front()) < ' ';
 }
 
 Result<MergeTables> ReadCodes(const TokenizerChoice& choice, std::string_view bytes) {
@@ -42,7 +43,8 @@ struct LeftNextTo {
   std::string_view folder;
   std::string_view file;
 };
-constexpr std::array<LeftNextTo, 6> kLeftNextTo = {{{"fairseq", "", "bpecodes"},
+constexpr std::array<LeftNextTo, 7> kLeftNextTo = {{{"bert", "", "vocab.txt"},
+                                                    {"fairseq", "", "bpecodes"},
                                                     {"fairseq", "", "code"},
                                                     {"fairseq", "", "sentencepiece.bpe.model"},
                                                     {"icefall-", "lang_bpe_", "bpe.model"},

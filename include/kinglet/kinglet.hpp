@@ -16,6 +16,10 @@
 #ifndef KINGLET_KINGLET_HPP_
 #define KINGLET_KINGLET_HPP_
 
+#if __cplusplus < 201703L && (!defined(_MSVC_LANG) || _MSVC_LANG < 201703L)
+#error "kinglet.hpp needs C++17: compile with -std=c++17, or include kinglet/kinglet.h"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -180,11 +184,7 @@ class Session : public TextQueries<Session> {
     const kinglet_status status = kinglet_session_draw(get(), lane, seed, &options, &id);
     return ResultOf(status, id);
   }
-  Result<uint32_t> Sample(uint64_t seed, double temperature = 1, uint32_t lane = 0) {
-    uint32_t id = 0;
-    const kinglet_status status = kinglet_session_sample(get(), lane, seed, temperature, &id);
-    return ResultOf(status, id);
-  }
+
   // --- queries that look for tokens and words (words.h). A prefix is any bytes.
 
   // The fewest tokens whose probabilities reach the fraction `share` of the sum of all, the most
@@ -305,14 +305,6 @@ class Session : public TextQueries<Session> {
     std::vector<uint32_t> out(count);
     const kinglet_status status =
         kinglet_session_draw_lanes(get(), lanes, seeds, count, &options, out.data());
-    return ResultOf(status, std::move(out));
-  }
-  // The token that Sample draws on lane lanes[i] with seed seeds[i].
-  Result<std::vector<uint32_t>> SampleLanes(const uint32_t* lanes, const uint64_t* seeds,
-                                            size_t count, double temperature = 1) {
-    std::vector<uint32_t> out(count);
-    const kinglet_status status =
-        kinglet_session_sample_lanes(get(), lanes, seeds, count, temperature, out.data());
     return ResultOf(status, std::move(out));
   }
   // The log-probability of each of the `count` nodes of a tree (kinglet_session_score_tree).

@@ -87,12 +87,6 @@ KINGLET_API kinglet_status kinglet_session_draw(kinglet_session* session, uint32
                                                 uint64_t seed, const kinglet_draw_options* options,
                                                 uint32_t* out);
 
-// Draws a token at random from all tokens, as kinglet_session_draw does with this temperature and
-// the defaults of all other options.
-// Errors: KINGLET_INVALID_ARGUMENT unless the temperature is finite and at least 0.
-KINGLET_API kinglet_status kinglet_session_sample(kinglet_session* session, uint32_t lane,
-                                                  uint64_t seed, double temperature, uint32_t* out);
-
 // Functions named `.._lanes` query `count` lanes at once, each lane at most once, and give one
 // answer for each in the order of `lanes`. An answer, what its lane remembers and what
 // kinglet_session_last_work reports equal those of a query of that lane alone, to the last bit; the
@@ -126,13 +120,6 @@ KINGLET_API kinglet_status kinglet_session_draw_lanes(kinglet_session* session,
                                                       uint64_t count,
                                                       const kinglet_draw_options* options,
                                                       uint32_t* out);
-
-// out[i] becomes the id of the token that kinglet_session_sample draws on lane lanes[i] with seed
-// seeds[i]. Errors: KINGLET_INVALID_ARGUMENT unless the temperature is finite and at least 0.
-KINGLET_API kinglet_status kinglet_session_sample_lanes(kinglet_session* session,
-                                                        const uint32_t* lanes,
-                                                        const uint64_t* seeds, uint64_t count,
-                                                        double temperature, uint32_t* out);
 
 // Computes everything that queries about these lanes can need; the queries then only read the
 // results. Call this function before you ask lane after lane for a full distribution, for at most

@@ -16,8 +16,8 @@
 namespace kinglet::onednn {
 
 // Whether oneDNN is faster than the backend `cpu` at multiplying a matrix of this shape with the
-// vectors of eight lanes or more. bench/many_products measures it; docs/PERFORMANCE.md has the
-// table.
+// vectors of eight lanes or more. docs/lab/measured_once.md has
+// the measured shapes.
 bool IsFaster(uint64_t rows, uint64_t cols);
 
 // How many vectors the library may multiply at once with a matrix [rows, cols], largest first: for

@@ -33,7 +33,7 @@ from kinglet.errors import (
 from kinglet.generation import Generation
 from kinglet.model import Model
 from kinglet.queries import LastWork
-from kinglet.scoring import Score
+from kinglet.scoring import Hypothesis, Score
 from kinglet.session import NO_PARENT, Session
 from kinglet.state import State
 from kinglet.vocabulary import Vocabulary
@@ -49,6 +49,7 @@ __all__ = [
     "Embedding",
     "Error",
     "Generation",
+    "Hypothesis",
     "IdOutOfRange",
     "InvalidArgument",
     "LastWork",

@@ -50,12 +50,20 @@ def _array(kind: str, values: Any, name: str, most: int) -> Any:
             f"kinglet: {name}: expected numbers from 0 to {most}, found one beyond"
         ) from None
     except TypeError as error:
+        if isinstance(values, (list, tuple)) and str in set(map(type, values)):
+            raise TypeError(
+                f"{name}: expected a list of integers, found one with str; "
+                "join words to a text (' '.join), or Model.tokenize makes ids of a text"
+            ) from None
         raise TypeError(f"{name}: expected a list of integers, found: {error}") from None
+
+
+_NOTHING = array.array("Q", [0])  # an address for no elements, as C refuses null
 
 
 def address(values: Any) -> int:
     """The address of an array's elements, which must stay in memory until the call returns."""
-    return int(values.buffer_info()[0])
+    return int(values.buffer_info()[0] or _NOTHING.buffer_info()[0])
 
 
 def zeros(kind: str, count: int) -> Any:

@@ -19,7 +19,7 @@ from kinglet._numbers import MAX_UINT64, integer
 from kinglet.embedding import Embedding
 from kinglet.errors import InvalidArgument, Mismatch, Unsupported, WrongOrder
 from kinglet.generation import Generation
-from kinglet.scoring import LOG10_E, Score
+from kinglet.scoring import LOG10_E, Hypothesis, Score
 from kinglet.session import Session
 from kinglet.state import State, read_state
 from kinglet.vocabulary import Vocabulary
@@ -27,10 +27,15 @@ from kinglet.vocabulary import Vocabulary
 _open_models: weakref.WeakValueDictionary[tuple[str, str], Model] = weakref.WeakValueDictionary()
 
 
+def _is_path(source: bytes) -> bool:
+    """Whether the bytes name a file; a model file begins with others than any path."""
+    return not source.startswith(b"KGL1") and b"\0" not in source and os.path.exists(source)
+
+
 class Model:
     """A verified model, ready to run. Immutable; any number of threads may share one.
 
-    `source` is the path of a model file, or its bytes. `backend` is "cpu" (default), "cuda", "ref"
+    `source` is the path of a model file (str, bytes or os.PathLike), or the file's bytes. `backend` is "cpu" (default), "cuda", "ref"
     or "ref64". `memory_limit` is the most bytes that the model, its sessions and states may use;
     `session_memory_limit` the most bytes for the lanes of one session. With None the defaults
     apply: opening a file takes at most 64 MiB and 64 bytes for each byte of the file, and a
@@ -59,11 +64,11 @@ class Model:
         self._options = (backend, memory_limit, session_memory_limit)
         handle = Handle(lib.kinglet_model_close)
         self.path: str | None = None
-        if isinstance(source, bytes):
+        if isinstance(source, bytes) and not _is_path(source):
             check(lib.kinglet_model_open_memory(source, len(source), addressof(options),
                                                 addressof(handle)))
-        elif isinstance(source, (str, os.PathLike)):
-            self.path = os.path.abspath(os.fspath(source))
+        elif isinstance(source, (str, bytes, os.PathLike)):
+            self.path = os.path.abspath(os.fsdecode(source))
             path = os.fsencode(os.fspath(source))
             if b"\0" in path:
                 raise InvalidArgument(f"kinglet: path: expected no NUL in it, found {source!r}")
@@ -313,6 +318,25 @@ class Model:
                             "text.split(chr(10)) splits it")
         texts = (line.removesuffix("\n") if isinstance(line, str) else line for line in lines)
         return scoring.score_lines(self, texts, lanes, threads, bos, eos)
+
+    def rescore(
+        self,
+        hypotheses: Iterable[TextOrIds],
+        given: Iterable[float] | None = None,
+        *,
+        weight: float = 1.0,
+        length_weight: float = 0.0,
+        given_weight: float = 1.0,
+        threads: int = 1,
+    ) -> list[Hypothesis]:
+        """The hypotheses of one list, best first, as `kinglet rescore` sorts them.
+
+        `given` are the recogniser's scores, in the order of the hypotheses.
+        """
+        if isinstance(hypotheses, (str, bytes)):
+            raise TypeError("hypotheses: expected a list of texts, found one text")
+        return scoring.rescore(
+            self, hypotheses, given, (given_weight, weight, length_weight), threads)
 
     def score_batch(
         self, sentences: Iterable[TextOrIds], *, lanes: int = 16, threads: int = 1,

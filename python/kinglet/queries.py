@@ -268,11 +268,6 @@ class Queries:
         del keep
         return answer
 
-    def sample(self, seed: int, temperature: float = 1.0, lane: int = 0) -> int:
-        """Draws from all words at a temperature."""
-        return self._ask_id(lib.kinglet_session_sample, _lane(lane), _seed(seed),
-                            float(temperature))
-
     def log_probability_lanes(self, lanes: Ids, ids: Ids) -> Floats:
         """The log-probability of word ids[i] in lane lanes[i], for all lanes at once."""
         where, words = _pairs(lanes, ids, "ids")
@@ -312,23 +307,14 @@ class Queries:
     ) -> list[int]:
         """`draw` with seed seeds[i] in lane lanes[i], for all lanes at once."""
         options, keep = draw_options(temperature, top_k, top_p, excluded)
-        drawn = self._draw_lanes(lib.kinglet_session_draw_lanes, lanes, seeds, addressof(options))
-        del keep
-        return drawn
-
-    def sample_lanes(self, lanes: Ids, seeds: Ids, temperature: float = 1.0) -> list[int]:
-        """`sample` with seed seeds[i] in lane lanes[i], for all lanes at once."""
-        return self._draw_lanes(lib.kinglet_session_sample_lanes, lanes, seeds, float(temperature))
-
-    def _draw_lanes(
-        self, call: Callable[..., int], lanes: Ids, seeds: Ids, options: Any
-    ) -> list[int]:
         where = uint32s(lanes, "lanes")
         numbers = uint64s(seeds, "seeds")
         if len(numbers) != len(where):
             raise _lengths("seeds", len(where), len(numbers))
         out = (c_uint32 * len(numbers))()
-        self._do(call, address(where), address(numbers), len(where), options, addressof(out))
+        self._do(lib.kinglet_session_draw_lanes, address(where), address(numbers), len(where),
+                 addressof(options), addressof(out))
+        del keep
         return list(out)
 
     def compute_lanes(self, lanes: Ids) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from kinglet._buffers import TextOrIds
-from kinglet.errors import Unsupported
+from kinglet.errors import InvalidArgument, Unsupported
 from kinglet.session import NO_PARENT, Session
 
 if TYPE_CHECKING:
@@ -90,6 +90,55 @@ def score_streams(model: Model, session: Session, streams: list[list[int]]) -> l
         scores.append(Score(tuple(stream[1:]), tuple(values[at + 1 : at + len(stream)]), unknown))
         at += len(stream)
     return scores
+
+
+class Hypothesis(NamedTuple):
+    """A hypothesis of a list that `Model.rescore` has scored."""
+
+    index: int  # in the list that was given
+    score: float  # given_weight * given + weight * log_probability + length_weight * tokens
+    log_probability: float  # natural logarithm, the end included
+    tokens: int  # scored tokens, the end included
+
+
+def rescore(
+    model: Model,
+    hypotheses: Iterable[TextOrIds],
+    given: Iterable[float] | None,
+    weights: tuple[float, float, float],
+    threads: int,
+) -> list[Hypothesis]:
+    """Scores hypotheses, each beginning that several share once, and sorts them."""
+    streams = [framed(model, hypothesis, True, True) for hypothesis in hypotheses]
+    scores = [0.0] * len(streams) if given is None else [float(value) for value in given]
+    if len(scores) != len(streams):
+        raise InvalidArgument(
+            f"kinglet: given: expected {len(streams)} scores, as many as hypotheses, "
+            f"found {len(scores)}")
+    parents: list[int] = []
+    ids: list[int] = []
+    nodes: dict[tuple[int, int], int] = {}
+    paths = []
+    for stream in streams:
+        path = []
+        at = NO_PARENT
+        for id in stream:
+            node = nodes.setdefault((at, id), len(ids))
+            if node == len(ids):
+                parents.append(at)
+                ids.append(id)
+            path.append(node)
+            at = node
+        paths.append(path[1:])
+    with model.session(threads=threads, empty_cache="normalised") as session:
+        values = session.score_tree(parents, ids)[0]
+    given_weight, weight, length_weight = weights
+    answers = []
+    for index, (path, own) in enumerate(zip(paths, scores)):
+        log_probability = math.fsum(values[node] for node in path)
+        score = given_weight * own + weight * log_probability + length_weight * len(path)
+        answers.append(Hypothesis(index, score, log_probability, len(path)))
+    return sorted(answers, key=lambda answer: -answer.score)
 
 
 def score_lines(

@@ -7,19 +7,6 @@
 #include "runtime/queries/draw_options.h"
 
 namespace kinglet {
-namespace {
-
-Status Draw(const char* function, kinglet_session* session, const uint32_t* lanes,
-            const uint64_t* seeds, uint64_t count, const DrawOptions& options, uint32_t* out) {
-  KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-  KINGLET_ASSIGN_OR_RETURN(const auto queried, ReadArray(function, "lanes", lanes, count));
-  KINGLET_ASSIGN_OR_RETURN(const auto draws, ReadArray(function, "seeds", seeds, count));
-  KINGLET_ASSIGN_OR_RETURN(const auto answers, ReadArray(function, "out", out, count));
-  return session->session->DrawLanes(queried, draws, options, answers);
-}
-
-}  // namespace
-
 Result<DrawOptions> ReadDrawOptions(const char* function, const kinglet_draw_options* given) {
   DrawOptions result;
   if (given == nullptr) return result;
@@ -36,8 +23,8 @@ Result<DrawOptions> ReadDrawOptions(const char* function, const kinglet_draw_opt
 
 }  // namespace kinglet
 
-using kinglet::DrawOptions;
 using kinglet::Guard;
+using kinglet::ReadArray;
 using kinglet::Status;
 
 kinglet_status kinglet_draw_options_init(kinglet_draw_options* options, uint32_t struct_size) {
@@ -52,8 +39,10 @@ kinglet_status kinglet_session_draw(kinglet_session* session, uint32_t lane, uin
                                     const kinglet_draw_options* options, uint32_t* out) {
   const char* const function = __func__;
   return Guard([&]() -> Status {
-    KINGLET_ASSIGN_OR_RETURN(const DrawOptions read, kinglet::ReadDrawOptions(function, options));
-    return kinglet::Draw(function, session, &lane, &seed, 1, read, out);
+    KINGLET_RETURN_IF_ERROR(kinglet::RequirePointer(function, "session", session));
+    KINGLET_RETURN_IF_ERROR(kinglet::RequirePointer(function, "out", out));
+    KINGLET_ASSIGN_OR_RETURN(const auto read, kinglet::ReadDrawOptions(function, options));
+    return session->session->DrawLanes({&lane, 1}, {&seed, 1}, read, {out, 1});
   });
 }
 
@@ -62,24 +51,11 @@ kinglet_status kinglet_session_draw_lanes(kinglet_session* session, const uint32
                                           const kinglet_draw_options* options, uint32_t* out) {
   const char* const function = __func__;
   return Guard([&]() -> Status {
-    KINGLET_ASSIGN_OR_RETURN(const DrawOptions read, kinglet::ReadDrawOptions(function, options));
-    return kinglet::Draw(function, session, lanes, seeds, count, read, out);
-  });
-}
-
-kinglet_status kinglet_session_sample(kinglet_session* session, uint32_t lane, uint64_t seed,
-                                      double temperature, uint32_t* out) {
-  const char* const function = __func__;
-  return Guard([&] {
-    return kinglet::Draw(function, session, &lane, &seed, 1, {.temperature = temperature}, out);
-  });
-}
-
-kinglet_status kinglet_session_sample_lanes(kinglet_session* session, const uint32_t* lanes,
-                                            const uint64_t* seeds, uint64_t count,
-                                            double temperature, uint32_t* out) {
-  const char* const function = __func__;
-  return Guard([&] {
-    return kinglet::Draw(function, session, lanes, seeds, count, {.temperature = temperature}, out);
+    KINGLET_RETURN_IF_ERROR(kinglet::RequirePointer(function, "session", session));
+    KINGLET_ASSIGN_OR_RETURN(const auto queried, ReadArray(function, "lanes", lanes, count));
+    KINGLET_ASSIGN_OR_RETURN(const auto draws, ReadArray(function, "seeds", seeds, count));
+    KINGLET_ASSIGN_OR_RETURN(const auto answers, ReadArray(function, "out", out, count));
+    KINGLET_ASSIGN_OR_RETURN(const auto read, kinglet::ReadDrawOptions(function, options));
+    return session->session->DrawLanes(queried, draws, read, answers);
   });
 }

@@ -1,13 +1,12 @@
 // Embeddings through the C interface.
-#include <memory>
 #include <span>
-#include <utility>
 
 #include "runtime/c_api/guard.h"
 #include "runtime/c_api/handles.h"
 #include "runtime/embedder.h"
 
 using kinglet::Embedder;
+using kinglet::Get;
 using kinglet::Guard;
 using kinglet::ReadCount;
 using kinglet::RequireCapacity;
@@ -19,32 +18,18 @@ kinglet_status kinglet_embedding_create(const kinglet_model* model, kinglet_embe
   return Guard([&]() -> Status {
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<Embedder> embedder, Embedder::Create(model->model));
-    *out = std::make_unique<kinglet_embedding>(kinglet_embedding{std::move(embedder)}).release();
-    return Status();
+    return kinglet::Publish(Embedder::Create(model->model), out);
   });
 }
 
 void kinglet_embedding_destroy(kinglet_embedding* embedding) { kinglet::Destroy(embedding); }
 
 kinglet_status kinglet_embedding_width(const kinglet_embedding* embedding, uint32_t* out) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "embedding", embedding));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    *out = embedding->embedder->width();
-    return Status();
-  });
+  return Get(__func__, "embedding", embedding, out, [&] { return embedding->embedder->width(); });
 }
 
 kinglet_status kinglet_embedding_classes(const kinglet_embedding* embedding, uint32_t* out) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "embedding", embedding));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    *out = embedding->embedder->classes();
-    return Status();
-  });
+  return Get(__func__, "embedding", embedding, out, [&] { return embedding->embedder->classes(); });
 }
 
 kinglet_status kinglet_embedding_vectors(kinglet_embedding* embedding, const uint32_t* ids,

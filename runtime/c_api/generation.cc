@@ -1,6 +1,5 @@
 // Generated text through the C interface.
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -74,8 +73,7 @@ kinglet_status kinglet_generation_create(const kinglet_model* model,
                              kinglet::ReadGenerationOptions(function, *model->model, options));
     KINGLET_ASSIGN_OR_RETURN(Generator generator, Generator::Create(model->model, read));
     KINGLET_RETURN_IF_ERROR(generator.Feed(ids));
-    *out = std::make_unique<kinglet_generation>(kinglet_generation{std::move(generator)}).release();
-    return Status();
+    return kinglet::Publish(kinglet::Result(std::move(generator)), out);
   });
 }
 

@@ -9,6 +9,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "kinglet/kinglet.h"
 #include "runtime/c_api/guard.h"
@@ -41,6 +43,57 @@ struct kinglet_state {
 };
 
 namespace kinglet {
+
+// --- the bodies of most functions; `function` and `name`, the handle's, are named in error texts
+
+// Runs `body`, which returns a Status, if the handle is not NULL.
+template <class Handle, class Body>
+kinglet_status With(const char* function, const char* name, const Handle* handle,
+                    const Body& body) {
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, name, handle));
+    return body();
+  });
+}
+
+// Sets *out to value(), a value or a Result, if neither pointer is NULL.
+template <class Handle, class Out, class Value>
+kinglet_status Get(const char* function, const char* name, const Handle* handle, Out* out,
+                   const Value& value) {
+  return With(function, name, handle, [&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    const Result<Out> found = value();
+    if (found.ok()) *out = *found;
+    return found.status();
+  });
+}
+
+// Gives the value to the caller as a handle, which the caller destroys.
+template <class Handle, class Value>
+Status Publish(Result<Value> value, Handle** out) {
+  if (!value.ok()) return value.status();
+  *out = std::make_unique<Handle>(Handle{std::move(value).value()}).release();
+  return Status();
+}
+
+// Writes pairs to a caller's two arrays, each of which may be NULL. *count, unless `count` is NULL,
+// becomes their number, even if there is too little room. pair(item) is a std::pair.
+template <class Item, class Pair>
+Status WritePairs(const char* function, const std::vector<Item>& items, const Pair& pair,
+                  uint32_t* first, double* second, uint64_t capacity, uint32_t* count) {
+  if (count != nullptr) *count = static_cast<uint32_t>(items.size());
+  if (first != nullptr || second != nullptr) {
+    KINGLET_RETURN_IF_ERROR(RequireCapacity(function, items.size(), capacity));
+  }
+  for (size_t i = 0; i < items.size(); ++i) {
+    const auto [id, number] = pair(items[i]);
+    if (first != nullptr) first[i] = id;
+    if (second != nullptr) second[i] = number;
+  }
+  return Status();
+}
+
+// --- checks of arguments
 
 // KINGLET_INVALID_ARGUMENT if the session is NULL or has no such lane.
 inline Status RequireLane(const char* function, const kinglet_session* session, uint32_t lane) {

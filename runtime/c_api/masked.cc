@@ -12,13 +12,6 @@ namespace {
 
 using WidthOf = uint32_t(const Plan&);
 
-Status WriteWidth(const char* function, const kinglet_model* model, WidthOf* width, uint32_t* out) {
-  KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
-  KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-  *out = width(model->model->plan());
-  return Status();
-}
-
 // A caller's array, in which as many elements as the model's width are to be written.
 // KINGLET_BUFFER_TOO_SMALL if it has less room.
 Result<std::span<double>> ReadArrayOfWidth(const char* function, const kinglet_session* session,
@@ -33,21 +26,21 @@ Result<std::span<double>> ReadArrayOfWidth(const char* function, const kinglet_s
 }  // namespace
 }  // namespace kinglet
 
+using kinglet::Get;
 using kinglet::Guard;
 using kinglet::PooledWidth;
 using kinglet::ReadArrayOfWidth;
 using kinglet::RequirePointer;
 using kinglet::ScoreCount;
 using kinglet::Status;
+using kinglet::With;
 
 kinglet_status kinglet_model_pooled_width(const kinglet_model* model, uint32_t* out) {
-  const char* const function = __func__;
-  return Guard([&] { return kinglet::WriteWidth(function, model, PooledWidth, out); });
+  return Get(__func__, "model", model, out, [&] { return PooledWidth(model->model->plan()); });
 }
 
 kinglet_status kinglet_model_score_count(const kinglet_model* model, uint32_t* out) {
-  const char* const function = __func__;
-  return Guard([&] { return kinglet::WriteWidth(function, model, ScoreCount, out); });
+  return Get(__func__, "model", model, out, [&] { return ScoreCount(model->model->plan()); });
 }
 
 kinglet_status kinglet_session_read(kinglet_session* session, uint32_t lane, const uint32_t* ids,
@@ -68,11 +61,8 @@ kinglet_status kinglet_session_read(kinglet_session* session, uint32_t lane, con
 }
 
 kinglet_status kinglet_session_look_at(kinglet_session* session, uint32_t lane, uint64_t position) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-    return session->session->LookAt(position, lane);
-  });
+  return With(__func__, "session", session,
+              [&] { return session->session->LookAt(position, lane); });
 }
 
 kinglet_status kinglet_session_pooled(kinglet_session* session, uint32_t lane, double* out,

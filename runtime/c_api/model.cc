@@ -1,12 +1,10 @@
 // Models through the C interface.
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "runtime/c_api/guard.h"
@@ -41,13 +39,6 @@ Result<ModelOptions> ReadModelOptions(const char* function, const kinglet_model_
   return result;
 }
 
-// Gives the model to the caller as a handle.
-Status Publish(Result<std::shared_ptr<const Model>> model, kinglet_model** out) {
-  if (!model.ok()) return model.status();
-  *out = std::make_unique<kinglet_model>(kinglet_model{std::move(model).value()}).release();
-  return Status();
-}
-
 Result<const Vocabulary*> WordsOf(const char* function, const kinglet_model* model) {
   KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
   const Vocabulary* vocabulary = model->model->vocabulary();
@@ -58,13 +49,11 @@ Result<const Vocabulary*> WordsOf(const char* function, const kinglet_model* mod
   return vocabulary;
 }
 
-// Sets `out` to a property that not every model has. KINGLET_UNSUPPORTED, with `expected`, for a
-// model without this property.
-Status CopyKnown(const char* function, const char* expected, const std::optional<uint32_t>& fact,
-                 uint32_t& out) {
-  if (!fact) return Status::Refusal(KINGLET_UNSUPPORTED, function, "model", expected, "another");
-  out = *fact;
-  return Status();
+// A property that not every model has. KINGLET_UNSUPPORTED, with `expected`, for a model without.
+Result<uint32_t> Known(const char* function, const char* expected,
+                       const std::optional<uint32_t>& fact) {
+  if (fact) return *fact;
+  return Status::Refusal(KINGLET_UNSUPPORTED, function, "model", expected, "another");
 }
 
 Status RequireId(const char* function, uint32_t id, uint32_t vocabulary_size) {
@@ -102,6 +91,7 @@ Result<std::optional<uint32_t>> SpecialToken(const char* function, const Model& 
 }  // namespace kinglet
 
 using kinglet::CopyText;
+using kinglet::Get;
 using kinglet::Guard;
 using kinglet::ReadCount;
 using kinglet::RequireId;
@@ -142,43 +132,27 @@ kinglet_status kinglet_model_open_memory(const void* bytes, uint64_t size,
 void kinglet_model_close(kinglet_model* model) { kinglet::Destroy(model); }
 
 kinglet_status kinglet_model_vocabulary_size(const kinglet_model* model, uint32_t* out) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    *out = model->model->vocabulary_size();
-    return Status();
-  });
+  return Get(__func__, "model", model, out, [&] { return model->model->vocabulary_size(); });
 }
 
 kinglet_status kinglet_model_start_token(const kinglet_model* model, uint32_t* out) {
   const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    const auto start = model->model->file().description().start_token;
-    return kinglet::CopyKnown(function, "a model with a start token", start, *out);
+  return Get(function, "model", model, out, [&] {
+    return kinglet::Known(function, "a model with a start token",
+                          model->model->file().description().start_token);
   });
 }
 
 kinglet_status kinglet_model_positions(const kinglet_model* model, uint32_t* out) {
   const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    const auto positions = kinglet::PositionsOf(model->model->file().description());
-    return kinglet::CopyKnown(function, "a model with absolute positions", positions, *out);
+  return Get(function, "model", model, out, [&] {
+    return kinglet::Known(function, "a model with absolute positions",
+                          kinglet::PositionsOf(model->model->file().description()));
   });
 }
 
 kinglet_status kinglet_model_has_words(const kinglet_model* model, int32_t* out) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    *out = model->model->vocabulary() != nullptr ? 1 : 0;
-    return Status();
-  });
+  return Get(__func__, "model", model, out, [&] { return model->model->vocabulary() != nullptr; });
 }
 
 kinglet_status kinglet_model_token_text(const kinglet_model* model, uint32_t id, char* buffer,
@@ -213,12 +187,10 @@ kinglet_status kinglet_model_token_texts(const kinglet_model* model, char* buffe
 kinglet_status kinglet_model_special_token(const kinglet_model* model, uint32_t which,
                                            uint32_t* out) {
   const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+  return Get(function, "model", model, out, [&]() -> kinglet::Result<uint32_t> {
     KINGLET_ASSIGN_OR_RETURN(const std::optional<uint32_t> token,
                              kinglet::SpecialToken(function, *model->model, which));
-    return kinglet::CopyKnown(function, "a model with this special word", token, *out);
+    return kinglet::Known(function, "a model with this special word", token);
   });
 }
 
@@ -252,21 +224,11 @@ kinglet_status kinglet_model_backend(const kinglet_model* model, char* buffer, u
 }
 
 kinglet_status kinglet_model_lane_bytes(const kinglet_model* model, uint64_t* out) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    *out = kinglet::Session::BytesPerLane(*model->model);
-    return Status();
-  });
+  return Get(__func__, "model", model, out,
+             [&] { return kinglet::Session::BytesPerLane(*model->model); });
 }
 
 kinglet_status kinglet_model_state_bytes(const kinglet_model* model, uint64_t* out) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    *out = kinglet::State::LargestBlobBytes(*model->model);
-    return Status();
-  });
+  return Get(__func__, "model", model, out,
+             [&] { return kinglet::State::LargestBlobBytes(*model->model); });
 }

@@ -2,46 +2,35 @@
 #ifndef KINGLET_RUNTIME_C_API_NEXT_CHARACTERS_H_
 #define KINGLET_RUNTIME_C_API_NEXT_CHARACTERS_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "format/utf8.h"
 #include "kinglet/words.h"
-#include "runtime/c_api/guard.h"
+#include "runtime/c_api/handles.h"
 #include "runtime/queries/next_characters.h"
 
 namespace kinglet {
 
-// A caller's arrays for characters and their probabilities; each may be NULL.
-struct NextCharacterOutputs {
-  uint32_t* characters;
-  double* probabilities;
-  uint64_t capacity;
-  uint32_t* count;
-
-  Status Write(const char* function, const std::vector<NextCharacter>& next) const {
-    if (count != nullptr) *count = static_cast<uint32_t>(next.size());
-    if (characters != nullptr || probabilities != nullptr) {
-      KINGLET_RETURN_IF_ERROR(RequireCapacity(function, next.size(), capacity));
-    }
-    for (size_t i = 0; i < next.size(); ++i) {
-      if (characters != nullptr) characters[i] = CodeOf(next[i].text);
-      if (probabilities != nullptr) probabilities[i] = next[i].probability;
-    }
-    return Status();
+// A character as the C interface numbers it.
+inline uint32_t CodeOfNext(std::string_view character) {
+  if (character.empty()) return KINGLET_NEXT_END;
+  if (CharacterLength(character) == 0) {
+    return KINGLET_NEXT_BYTE + static_cast<unsigned char>(character.front());
   }
+  return CodePointOf(character);
+}
 
- private:
-  static uint32_t CodeOf(std::string_view character) {
-    if (character.empty()) return KINGLET_NEXT_END;
-    if (CharacterLength(character) == 0) {
-      return KINGLET_NEXT_BYTE + static_cast<unsigned char>(character.front());
-    }
-    return CodePointOf(character);
-  }
-};
+inline Status WriteNextCharacters(const char* function, const std::vector<NextCharacter>& next,
+                                  uint32_t* characters, double* probabilities, uint64_t capacity,
+                                  uint32_t* count) {
+  const auto pair = [](const NextCharacter& one) {
+    return std::pair(CodeOfNext(one.text), one.probability);
+  };
+  return WritePairs(function, next, pair, characters, probabilities, capacity, count);
+}
 
 }  // namespace kinglet
 

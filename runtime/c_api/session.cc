@@ -1,10 +1,8 @@
 // Sessions through the C interface: lanes and their tokens.
 #include "runtime/session.h"
 
-#include <memory>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "runtime/c_api/guard.h"
 #include "runtime/c_api/handles.h"
@@ -35,10 +33,13 @@ Result<SessionOptions> ReadSessionOptions(const char* function,
 }  // namespace
 }  // namespace kinglet
 
+using kinglet::Get;
 using kinglet::Guard;
+using kinglet::ReadArray;
 using kinglet::RequireLane;
 using kinglet::RequirePointer;
 using kinglet::Status;
+using kinglet::With;
 
 kinglet_status kinglet_session_options_init(kinglet_session_options* options,
                                             uint32_t struct_size) {
@@ -54,31 +55,18 @@ kinglet_status kinglet_session_create(const kinglet_model* model,
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
     KINGLET_ASSIGN_OR_RETURN(const kinglet::SessionOptions session_options,
                              kinglet::ReadSessionOptions(function, options));
-    KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<kinglet::Session> session,
-                             kinglet::Session::Create(model->model, session_options));
-    *out = std::make_unique<kinglet_session>(kinglet_session{std::move(session)}).release();
-    return Status();
+    return kinglet::Publish(kinglet::Session::Create(model->model, session_options), out);
   });
 }
 
 void kinglet_session_destroy(kinglet_session* session) { kinglet::Destroy(session); }
 
 kinglet_status kinglet_session_lanes(const kinglet_session* session, uint32_t* out) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    *out = session->session->lanes();
-    return Status();
-  });
+  return Get(__func__, "session", session, out, [&] { return session->session->lanes(); });
 }
 
 kinglet_status kinglet_session_step(kinglet_session* session, uint32_t lane, uint32_t id) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-    return session->session->StepToken(id, lane);
-  });
+  return With(__func__, "session", session, [&] { return session->session->StepToken(id, lane); });
 }
 
 kinglet_status kinglet_session_step_lanes(kinglet_session* session, const uint32_t* lanes,
@@ -87,11 +75,9 @@ kinglet_status kinglet_session_step_lanes(kinglet_session* session, const uint32
   return Guard([&]() -> Status {
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
     if (count == 0) return Status();
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "lanes", lanes));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "ids", ids));
-    KINGLET_ASSIGN_OR_RETURN(const size_t n,
-                             kinglet::ReadCount(function, "count", count, sizeof *ids));
-    return session->session->StepLanes({lanes, n}, {ids, n});
+    KINGLET_ASSIGN_OR_RETURN(const auto stepped, ReadArray(function, "lanes", lanes, count));
+    KINGLET_ASSIGN_OR_RETURN(const auto tokens, ReadArray(function, "ids", ids, count));
+    return session->session->StepLanes(stepped, tokens);
   });
 }
 
@@ -102,7 +88,7 @@ kinglet_status kinglet_session_step_many(kinglet_session* session, uint32_t lane
   uint64_t done = 0;
   const kinglet_status status = Guard([&]() -> Status {
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-    KINGLET_ASSIGN_OR_RETURN(const auto tokens, kinglet::ReadArray(function, "ids", ids, count));
+    KINGLET_ASSIGN_OR_RETURN(const auto tokens, ReadArray(function, "ids", ids, count));
     const std::span<double> out(log_probabilities,
                                 log_probabilities == nullptr ? 0 : tokens.size());
     return session->session->StepMany(tokens, out, done, lane);
@@ -112,11 +98,7 @@ kinglet_status kinglet_session_step_many(kinglet_session* session, uint32_t lane
 }
 
 kinglet_status kinglet_session_reset(kinglet_session* session, uint32_t lane) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-    return session->session->Reset(lane);
-  });
+  return With(__func__, "session", session, [&] { return session->session->Reset(lane); });
 }
 
 kinglet_status kinglet_session_position(const kinglet_session* session, uint32_t lane,
@@ -131,17 +113,11 @@ kinglet_status kinglet_session_position(const kinglet_session* session, uint32_t
 }
 
 kinglet_status kinglet_session_fork(kinglet_session* session, uint32_t from, uint32_t to) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-    return session->session->Fork(from, to);
-  });
+  return With(__func__, "session", session, [&] { return session->session->Fork(from, to); });
 }
 
 kinglet_status kinglet_session_cancel(kinglet_session* session) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+  return With(__func__, "session", session, [&] {
     session->session->Cancel();
     return Status();
   });

@@ -6,28 +6,20 @@
 #include "runtime/c_api/guard.h"
 #include "runtime/c_api/handles.h"
 
+using kinglet::Get;
 using kinglet::Guard;
 using kinglet::RequirePointer;
 using kinglet::Status;
 
 kinglet_status kinglet_model_source_vocabulary_size(const kinglet_model* model, uint32_t* out) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    *out = kinglet::SourceVocabularySize(model->model->file().description());
-    return Status();
-  });
+  return Get(__func__, "model", model, out,
+             [&] { return kinglet::SourceVocabularySize(model->model->file().description()); });
 }
 
 kinglet_status kinglet_model_longest_source(const kinglet_model* model, uint32_t* out) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+  return Get(__func__, "model", model, out, [&] {
     const auto& encoder = model->model->plan().encoder;
-    *out = encoder ? encoder->window : 0;
-    return Status();
+    return encoder ? encoder->window : 0;
   });
 }
 

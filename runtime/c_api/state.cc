@@ -2,30 +2,16 @@
 #include "runtime/state.h"
 
 #include <cstddef>
-#include <memory>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "runtime/c_api/guard.h"
 #include "runtime/c_api/handles.h"
 
+using kinglet::Get;
 using kinglet::Guard;
+using kinglet::Publish;
 using kinglet::RequirePointer;
 using kinglet::State;
 using kinglet::Status;
-
-namespace {
-
-// Gives the state to the caller as a handle.
-Status Publish(kinglet::Result<State> state, kinglet_state** out) {
-  if (!state.ok()) return state.status();
-  *out = std::make_unique<kinglet_state>(kinglet_state{std::move(state).value()}).release();
-  return Status();
-}
-
-}  // namespace
 
 kinglet_status kinglet_session_save(kinglet_session* session, uint32_t lane, kinglet_state** out) {
   const char* const function = __func__;
@@ -49,44 +35,23 @@ kinglet_status kinglet_session_restore(kinglet_session* session, uint32_t lane,
 void kinglet_state_destroy(kinglet_state* state) { kinglet::Destroy(state); }
 
 kinglet_status kinglet_state_position(const kinglet_state* state, uint64_t* out) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "state", state));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    *out = state->state.position();
-    return Status();
-  });
+  return Get(__func__, "state", state, out, [&] { return state->state.position(); });
 }
 
 kinglet_status kinglet_state_equal(const kinglet_state* a, const kinglet_state* b, int32_t* out) {
   const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "a", a));
+  return Get(function, "a", a, out, [&]() -> kinglet::Result<int32_t> {
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "b", b));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    *out = a->state == b->state ? 1 : 0;
-    return Status();
+    return a->state == b->state;
   });
 }
 
 kinglet_status kinglet_state_hash(const kinglet_state* state, uint64_t* out) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "state", state));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    *out = state->state.Hash();
-    return Status();
-  });
+  return Get(__func__, "state", state, out, [&] { return state->state.Hash(); });
 }
 
 kinglet_status kinglet_state_bytes(const kinglet_state* state, uint64_t* out) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "state", state));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    *out = state->state.BlobBytes();
-    return Status();
-  });
+  return Get(__func__, "state", state, out, [&] { return state->state.BlobBytes(); });
 }
 
 kinglet_status kinglet_state_write(const kinglet_state* state, void* buffer, uint64_t capacity,

@@ -72,8 +72,7 @@ kinglet_status kinglet_session_text_next_characters(kinglet_session* session, ui
         const auto next,
         question.texts->NextCharacters(*session->session, lane, question.prefix, most_steps));
     WriteSteps(*question.texts, steps);
-    return kinglet::NextCharacterOutputs{characters, probabilities, capacity, count}.Write(function,
-                                                                                           next);
+    return kinglet::WriteNextCharacters(function, next, characters, probabilities, capacity, count);
   });
 }
 

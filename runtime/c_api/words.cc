@@ -1,11 +1,10 @@
 // Queries that look for words, through the C interface.
 #include "kinglet/words.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/c_api/guard.h"
@@ -15,25 +14,11 @@
 namespace kinglet {
 namespace {
 
-// A caller's arrays for words and their log-probabilities; each may be NULL.
-struct WordOutputs {
-  uint32_t* ids;
-  double* log_probabilities;
-  uint64_t capacity;
-  uint32_t* count;
-
-  Status Write(const char* function, const std::vector<Candidate>& words) const {
-    if (count != nullptr) *count = static_cast<uint32_t>(words.size());
-    if (ids != nullptr || log_probabilities != nullptr) {
-      KINGLET_RETURN_IF_ERROR(RequireCapacity(function, words.size(), capacity));
-    }
-    for (size_t i = 0; i < words.size(); ++i) {
-      if (ids != nullptr) ids[i] = words[i].id;
-      if (log_probabilities != nullptr) log_probabilities[i] = words[i].log_probability;
-    }
-    return Status();
-  }
-};
+Status WriteWords(const char* function, const std::vector<Candidate>& words, uint32_t* ids,
+                  double* log_probabilities, uint64_t capacity, uint32_t* count) {
+  const auto pair = [](const Candidate& word) { return std::pair(word.id, word.log_probability); };
+  return WritePairs(function, words, pair, ids, log_probabilities, capacity, count);
+}
 
 Result<WordSet> ReadAllowed(const char* function, const kinglet_session* session,
                             const uint32_t* allowed, uint64_t count) {
@@ -50,12 +35,14 @@ Result<WordSet> ReadAllowed(const char* function, const kinglet_session* session
 }  // namespace
 }  // namespace kinglet
 
+using kinglet::Get;
 using kinglet::Guard;
 using kinglet::ReadAllowed;
 using kinglet::ReadPrefix;
 using kinglet::RequirePointer;
+using kinglet::Result;
 using kinglet::Status;
-using kinglet::WordOutputs;
+using kinglet::WriteWords;
 
 kinglet_status kinglet_session_top_p(kinglet_session* session, uint32_t lane, double share,
                                      uint32_t* ids, double* log_probabilities, uint64_t capacity,
@@ -64,19 +51,13 @@ kinglet_status kinglet_session_top_p(kinglet_session* session, uint32_t lane, do
   return Guard([&]() -> Status {
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
     KINGLET_ASSIGN_OR_RETURN(const auto words, session->session->TopP(share, lane));
-    return WordOutputs{ids, log_probabilities, capacity, count}.Write(function, words);
+    return WriteWords(function, words, ids, log_probabilities, capacity, count);
   });
 }
 
 kinglet_status kinglet_session_rank(kinglet_session* session, uint32_t lane, uint32_t id,
                                     uint32_t* out) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    KINGLET_ASSIGN_OR_RETURN(*out, session->session->Rank(id, lane));
-    return Status();
-  });
+  return Get(__func__, "session", session, out, [&] { return session->session->Rank(id, lane); });
 }
 
 kinglet_status kinglet_session_allowed_top_k(kinglet_session* session, uint32_t lane,
@@ -89,7 +70,7 @@ kinglet_status kinglet_session_allowed_top_k(kinglet_session* session, uint32_t 
     KINGLET_ASSIGN_OR_RETURN(const auto set,
                              ReadAllowed(function, session, allowed, allowed_count));
     KINGLET_ASSIGN_OR_RETURN(const auto words, session->session->TopKOf(set, k, lane));
-    return WordOutputs{ids, log_probabilities, capacity, count}.Write(function, words);
+    return WriteWords(function, words, ids, log_probabilities, capacity, count);
   });
 }
 
@@ -97,13 +78,10 @@ kinglet_status kinglet_session_allowed_probability(kinglet_session* session, uin
                                                    const uint32_t* allowed, uint64_t allowed_count,
                                                    double* out) {
   const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+  return Get(function, "session", session, out, [&]() -> Result<double> {
     KINGLET_ASSIGN_OR_RETURN(const auto set,
                              ReadAllowed(function, session, allowed, allowed_count));
-    KINGLET_ASSIGN_OR_RETURN(*out, session->session->ProbabilityOf(set, lane));
-    return Status();
+    return session->session->ProbabilityOf(set, lane);
   });
 }
 
@@ -117,7 +95,7 @@ kinglet_status kinglet_session_prefix_top_k(kinglet_session* session, uint32_t l
     KINGLET_ASSIGN_OR_RETURN(const auto text, ReadPrefix(function, prefix, length));
     KINGLET_ASSIGN_OR_RETURN(const auto set, session->session->WithPrefix(text));
     KINGLET_ASSIGN_OR_RETURN(const auto words, session->session->TopKOf(set, k, lane));
-    return WordOutputs{ids, log_probabilities, capacity, count}.Write(function, words);
+    return WriteWords(function, words, ids, log_probabilities, capacity, count);
   });
 }
 
@@ -125,13 +103,10 @@ kinglet_status kinglet_session_prefix_probability(kinglet_session* session, uint
                                                   const char* prefix, uint64_t length,
                                                   double* out) {
   const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+  return Get(function, "session", session, out, [&]() -> Result<double> {
     KINGLET_ASSIGN_OR_RETURN(const auto text, ReadPrefix(function, prefix, length));
     KINGLET_ASSIGN_OR_RETURN(const auto set, session->session->WithPrefix(text));
-    KINGLET_ASSIGN_OR_RETURN(*out, session->session->ProbabilityOf(set, lane));
-    return Status();
+    return session->session->ProbabilityOf(set, lane);
   });
 }
 
@@ -144,8 +119,7 @@ kinglet_status kinglet_session_next_characters(kinglet_session* session, uint32_
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
     KINGLET_ASSIGN_OR_RETURN(const auto text, ReadPrefix(function, prefix, length));
     KINGLET_ASSIGN_OR_RETURN(const auto next, session->session->NextCharacters(text, lane));
-    return kinglet::NextCharacterOutputs{characters, probabilities, capacity, count}.Write(function,
-                                                                                           next);
+    return kinglet::WriteNextCharacters(function, next, characters, probabilities, capacity, count);
   });
 }
 
@@ -165,11 +139,6 @@ kinglet_status kinglet_session_interval(kinglet_session* session, uint32_t lane,
 
 kinglet_status kinglet_session_word_at(kinglet_session* session, uint32_t lane, uint32_t point,
                                        uint32_t* out) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    KINGLET_ASSIGN_OR_RETURN(*out, session->session->WordAt(point, lane));
-    return Status();
-  });
+  return Get(__func__, "session", session, out,
+             [&] { return session->session->WordAt(point, lane); });
 }

@@ -292,6 +292,24 @@ TEST(ConvertBertFiles, CalibratedFormsStayNear) {
   }
 }
 
+// vocab.txt next to the checkpoint is what its text is tokenized by, and its words.
+TEST(ConvertBertFiles, AFolderHasItsTokenizer) {
+  const TemporaryFolder work;
+  ConvertOptions options = OptionsOf(KINGLET_TEST_DATA "/bert/mlm-tied");
+  const auto words = [&] {
+    options.output = work.Path("m.kgl");
+    const auto summary = Convert(options);
+    EXPECT_TRUE(summary.ok()) << summary.status().message();
+    const auto model = *Model::Open(options.output, {});
+    return model->text() == nullptr ? 0 : model->vocabulary()->size();
+  };
+  options.vocabulary.clear();
+  EXPECT_EQ(words(), 31u);
+  // A file has what is named with it.
+  options.checkpoint += "/model.safetensors";
+  EXPECT_EQ(words(), 0u);
+}
+
 TEST(ConvertBertFiles, CalibrationNeedsATokenizer) {
   const TemporaryFolder work;
   ConvertOptions options = OptionsOf(KINGLET_TEST_DATA "/bert/mlm-tied");
@@ -330,6 +348,7 @@ TEST(ConvertBertFiles, GoldenValuesAreReplayedAndCarried) {
   options.segments.clear();
   refused("; without --segments all segment numbers are 0");
   options.vocabulary.clear();
+  options.checkpoint += "/model.safetensors";  // a folder has its words
   refused("golden: expected a vocabulary with [MASK] (--vocab vocab.txt), found ids only");
   options.golden.clear();
   options.ids.clear();

@@ -169,7 +169,7 @@ TEST_P(RealText, EveryQueryEqualsBruteForce) {
     for (size_t i = 0; i < words.size(); ++i) ASSERT_EQ(given[i], all[words[i]]);
     for (size_t j = 0; j < temperatures.size(); ++j) {
       ASSERT_TRUE(lazy->Restore(state).ok());
-      ASSERT_EQ(*lazy->Sample(t, temperatures[j]),
+      ASSERT_EQ(*lazy->Draw(t, {.temperature = temperatures[j]}),
                 SampleByBruteForce<float>(all, clusters, t, t, temperatures[j]))
           << "state " << t;
       samples[j].Count(lazy->last_work().clusters);

@@ -66,7 +66,7 @@ TEST(ChooseVocabulary, WarnsOnceAboutMissingWords) {
             "the vocabulary has neither <eos> nor </s>: the end of a line in a text is no token");
   EXPECT_EQ(both[1],
             "the vocabulary has no <unk>: a text with a word that it lacks is refused; --ids reads "
-            "texts as ids");
+            "texts as ids, --unknown names the word for unknown words");
   EXPECT_EQ(Choose(WithFile(ends), 2, "recipe").notes, Words{both[1]});
   EXPECT_EQ(Choose(WithFile(unknown), 2, "recipe").notes, Words{both[0]});
   // A model with a start token ends its texts by it.
@@ -97,7 +97,8 @@ TEST(ChooseVocabulary, FromTextsInTheFamilysOrder) {
   for (const char* family : {"fairseq", "neurips-micronet", "recipe"}) {
     EXPECT_EQ(Choose(options, 5, family).error,
               std::string("convert: vocab-from: expected a model of awd-lstm, define-awd-lstm, "
-                          "pytorch-examples, zaremba-tf, transformer-xl, transfo-xl-hf, which "
+                          "pytorch-examples, pytorch-examples-transformer, zaremba-tf, "
+                          "transformer-xl, transfo-xl-hf, which "
                           "number words by their texts (--vocab reads a file), found ") +
                   family);
   }

@@ -156,6 +156,28 @@ int WriteBeyondLimit(const fs::path& folder) {
              : 2;
 }
 
+// For handlers of signals.
+TEST_F(WriteFileTest, TemporaryFilesCanBeRemovedAtOnce) {
+  const std::string text = "new";
+  const std::span<const std::byte> piece = std::as_bytes(std::span(text));
+  std::vector<NewFile> files;
+  for (int i = 0; i < 20; ++i) {  // more than are registered
+    auto file = NewFile::Write(std::span(&piece, 1), Path("model" + std::to_string(i)));
+    ASSERT_TRUE(file.ok());
+    files.push_back(std::move(*file));
+  }
+  ASSERT_TRUE(files.front().Commit().ok());
+  RemoveTemporaryFiles();
+  EXPECT_EQ(Contents(Path("model0")), "new");
+  EXPECT_EQ(FilesInFolder(), 1u + 4);
+  EXPECT_FALSE(files[1].Commit().ok());
+  files.clear();
+  EXPECT_EQ(FilesInFolder(), 1u);
+  ASSERT_TRUE(Write("again", Path("model0")).ok());
+  RemoveTemporaryFiles();
+  EXPECT_EQ(Contents(Path("model0")), "again");
+}
+
 TEST_F(WriteFileTest, AWriteThatFailsHalfWayLeavesNothingBehind) {
   ASSERT_TRUE(Write("old", Path("model.kgl")).ok());
   EXPECT_EXIT(::_exit(WriteBeyondLimit(folder_)), ::testing::ExitedWithCode(0), "");

@@ -551,7 +551,7 @@ class User {
         }
       }
       Check(kinglet_session_log_probabilities(session_, 0, all.data(), all.size()));
-      Check(kinglet_session_sample(session_, 1, 7, 1.0, &drawn));
+      Check(kinglet_session_draw(session_, 1, 7, nullptr, &drawn));
     }
     const std::vector<uint32_t> many(10, words_ / 3);
     Check(kinglet_session_step_many(session_, 0, many.data(), many.size(), nullptr, nullptr));

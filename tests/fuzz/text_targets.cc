@@ -78,7 +78,7 @@ void ReadLists(const std::string&, Input input) {
   for (const ListFormat format : {ListFormat::kKaldi, ListFormat::kTabs, ListFormat::kJson}) {
     auto lists = ParseHypothesisLists(text, format, "lists");
     ExpectOneLine(lists.status());
-    if (lists.ok()) ExpectOneLine(AddGivenScores(text, "scores", *lists));
+    if (lists.ok()) ExpectOneLine(AddGivenScores(text, "scores", 1, *lists));
   }
   (void)GuessListFormat(text);
   ExpectOneLine(ParseReferences(text, "references").status());

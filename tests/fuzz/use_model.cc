@@ -76,7 +76,7 @@ void UseSession(Session& session) {
     }
     std::vector<float> all(words);
     ExpectAnswer(session.LogProbabilities(all));
-    ExpectAnswer(session.Sample(7, 1.0).status());
+    ExpectAnswer(session.Draw(7, {.temperature = 1.0}).status());
   }
   const auto state = session.Save();
   ExpectAnswer(state.status());

@@ -123,7 +123,7 @@ def main():
                                translator.top_k(3)),
             "top_k": after_step(lambda: session.top_k(5)),
             "log_probability": after_step(lambda: session.log_probability(9)),
-            "sample": after_step(lambda: session.sample(seed=3)),
+            "draw": after_step(lambda: session.draw(seed=3)),
             "save": lambda: session.save() == state,
             "state": lambda: bytes(model.state(bytes(state))),
             "score": lambda: model.score([3, 4, 5, 3], bos=False, eos=False),

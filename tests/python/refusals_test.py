@@ -43,6 +43,39 @@ def files(folder, path):
             "none")
 
 
+def ordinary_values(folder, path):
+    """Empty lists, paths of bytes, None next to a state, words where ids are expected."""
+    model = kinglet.Model(os.fsencode(path))
+    assert model.path == str(path) and model.score(SENTENCE) == kinglet.Model(path).score(SENTENCE)
+    session = model.session(lanes=2)
+    session.step(1)
+    for empty in ([], (), array.array("I"), range(0)):
+        assert model.detokenize(empty) == "" and list(session.step_many(empty)) == []
+        assert session.top_k_lanes(empty, 3) == [] and session.draw_lanes(empty, empty) == []
+        assert session.step_lanes(empty, empty) is None
+        assert list(session.log_probability_lanes(empty, empty)) == []
+        assert session.score_tree(empty, empty)[1] == 0
+        assert list(model.score_lines(empty)) == [] and model.rescore(empty) == []
+        assert model.embedding().vectors(empty) == []
+    state = session.save()
+    assert (state == None) is False and (state != None) is True and state not in [None, 3]  # noqa: E711
+    refused(TypeError, lambda: model.score(["the", "film"]), "' '.join")
+    refused(TypeError, lambda: model.rescore("the film"), "a list of texts")
+    refused(kinglet.InvalidArgument, lambda: model.rescore(["a"], [1, 2]), "expected 1 scores")
+    # As `kinglet rescore`: G given + W log p + L tokens, and of equal scores the first.
+    lines = [SENTENCE, "the film was", SENTENCE]
+    best = model.rescore(lines, [0, 5, 0], weight=0.5, length_weight=2, given_weight=3)
+    for answer in best:
+        alone = model.score_details(lines[answer.index])
+        assert math.isclose(answer.log_probability, alone.log_probability, rel_tol=1e-9)
+        assert answer.tokens == len(alone.ids)
+        given = 15 if answer.index == 1 else 0
+        assert math.isclose(
+            answer.score, given + 0.5 * alone.log_probability + 2 * answer.tokens, rel_tol=1e-9)
+    assert [a.index for a in best if a.index != 1] == [0, 2]
+    assert [a.score for a in best] == sorted((a.score for a in best), reverse=True)
+
+
 def pickles(folder, path):
     model = kinglet.Model(path)
     moving = pathlib.Path(folder) / "moving.kgl"
@@ -91,9 +124,8 @@ def arguments(path):
     refused(TypeError, lambda: session.step("the"))
     assert session.position() == 1
     for wrong in (math.nan, math.inf, -1.0):
-        refused(kinglet.InvalidArgument, lambda wrong=wrong: session.sample(1, wrong),
+        refused(kinglet.InvalidArgument, lambda wrong=wrong: session.draw(1, temperature=wrong),
                 "temperature")
-        refused(kinglet.InvalidArgument, lambda wrong=wrong: session.draw(1, temperature=wrong))
     refused(kinglet.InvalidArgument, lambda: session.top_p(math.nan))
     refused(kinglet.InvalidArgument, lambda: session.step_lanes([0, 0], [1, 1]))
     refused(kinglet.InvalidArgument, lambda: session.step_lanes([0], [1, 1]), "expected 1")
@@ -227,6 +259,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = demo(folder)
         files(folder, path)
+        ordinary_values(folder, path)
         pickles(folder, path)
         arguments(path)
         threads(path)

@@ -53,7 +53,7 @@ void AskEverything(Session& session, uint32_t token) {
   ASSERT_TRUE(session.NextCharacters("w").ok());
   ASSERT_TRUE(session.IntervalOf(4).ok());
   ASSERT_TRUE(session.TopKLanes(lanes, 3).ok());
-  ASSERT_TRUE(session.SampleLanes(lanes, seeds, 1.1, words).ok());
+  ASSERT_TRUE(session.DrawLanes(lanes, seeds, {.temperature = 1.1}, words).ok());
   ASSERT_TRUE(session.LogProbabilityLanes(lanes, ids, numbers).ok());
   ASSERT_EQ(Full(session).size(), 23u);
   ASSERT_TRUE(session.Fork(0, 1).ok());

@@ -95,7 +95,7 @@ void ExpectSameAnswers(Session& found, Session& expected, uint32_t lane, uint64_
       case 1:
         return Numbers(session.TopK(5, lane).value());
       case 2:
-        return {static_cast<double>(session.Sample(seed, 0.7, lane).value())};
+        return {static_cast<double>(session.Draw(seed, {.temperature = 0.7}, lane).value())};
       default:
         return Full(session, lane);
     }

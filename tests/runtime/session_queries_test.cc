@@ -87,9 +87,9 @@ void CompareWithSingles(Session& together, Session& alone, TestRandom& random) {
           for (uint64_t& seed : seeds) seed = random.Next();
           const double temperature = 0.25 * random.Below(8);
           std::vector<uint32_t> out(lanes.size());
-          ASSERT_TRUE(together.SampleLanes(lanes, seeds, temperature, out).ok());
+          ASSERT_TRUE(together.DrawLanes(lanes, seeds, {.temperature = temperature}, out).ok());
           for (size_t i = 0; i < lanes.size(); ++i) {
-            ASSERT_EQ(out[i], *alone.Sample(seeds[i], temperature, lanes[i]));
+            ASSERT_EQ(out[i], *alone.Draw(seeds[i], {.temperature = temperature}, lanes[i]));
           }
         }
       }
@@ -214,7 +214,7 @@ TEST(DistributionLanes, RefusalsChangeNothing) {
   const auto refuses = [&](const Lanes& lanes, StatusCode code) {
     EXPECT_EQ(session->LogProbabilityLanes(lanes, Lanes{1, 2}, out).code(), code);
     EXPECT_EQ(session->TopKLanes(lanes, 3).status().code(), code);
-    EXPECT_EQ(session->SampleLanes(lanes, seeds, 1, drawn).code(), code);
+    EXPECT_EQ(session->DrawLanes(lanes, seeds, {}, drawn).code(), code);
     EXPECT_EQ(session->ComputeAllLanes(lanes).code(), code);
   };
   refuses({1, 1}, KINGLET_INVALID_ARGUMENT);
@@ -226,11 +226,12 @@ TEST(DistributionLanes, RefusalsChangeNothing) {
   EXPECT_EQ(session->LogProbabilityLanes(both, Lanes{1}, out).code(), KINGLET_INVALID_ARGUMENT);
   EXPECT_EQ(session->LogProbabilityLanes(both, Lanes{1, 2}, std::span(out).first(1)).code(),
             KINGLET_INVALID_ARGUMENT);
-  EXPECT_EQ(session->SampleLanes(both, std::span(seeds).first(1), 1, drawn).code(),
+  EXPECT_EQ(session->DrawLanes(both, std::span(seeds).first(1), {}, drawn).code(),
             KINGLET_INVALID_ARGUMENT);
-  EXPECT_EQ(session->SampleLanes(both, seeds, 1, std::span(drawn).first(1)).code(),
+  EXPECT_EQ(session->DrawLanes(both, seeds, {}, std::span(drawn).first(1)).code(),
             KINGLET_INVALID_ARGUMENT);
-  EXPECT_EQ(session->SampleLanes(both, seeds, NAN, drawn).code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(session->DrawLanes(both, seeds, {.temperature = NAN}, drawn).code(),
+            KINGLET_INVALID_ARGUMENT);
   session->Cancel();
   EXPECT_EQ(session->LogProbabilityLanes(both, Lanes{1, 39}, out).code(), KINGLET_CANCELLED);
   EXPECT_EQ(out, std::vector<double>(2, 5));

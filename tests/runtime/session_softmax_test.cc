@@ -147,7 +147,7 @@ TEST_P(SoftmaxKinds, SamplesEqualTheirDefinition) {
     const auto all = Full(*full);
     for (uint64_t seed = 0; seed < 10; ++seed) {
       for (const double temperature : {0.4, 1.0, 2.5}) {
-        ASSERT_EQ(*lazy->Sample(seed, temperature),
+        ASSERT_EQ(*lazy->Draw(seed, {.temperature = temperature}),
                   SampleByBruteForce<float>(all, model->plan().clusters, seed, t, temperature));
       }
     }

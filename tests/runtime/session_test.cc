@@ -201,7 +201,8 @@ TEST(Session, RefusesWhatMakesNoSenseAndStaysAsItWas) {
   EXPECT_EQ(session->LogProbabilitiesOf(ids, std::span<double>(two).first(1)).code(),
             KINGLET_INVALID_ARGUMENT);
   for (const double temperature : {std::nan(""), -1.0, -HUGE_VAL, HUGE_VAL}) {
-    EXPECT_EQ(session->Sample(1, temperature).status().code(), KINGLET_INVALID_ARGUMENT);
+    EXPECT_EQ(session->Draw(1, {.temperature = temperature}).status().code(),
+              KINGLET_INVALID_ARGUMENT);
   }
   EXPECT_EQ(session->StepToken(3, 1).code(), KINGLET_INVALID_ARGUMENT);
   EXPECT_EQ(session->TopK(1, 1).status().code(), KINGLET_INVALID_ARGUMENT);
@@ -366,7 +367,7 @@ TEST_P(SessionShapes, SamplesAreTheDefinitionsWhateverWasOpened) {
         ASSERT_TRUE(lazy->Restore(*full->Save()).ok());
         const uint64_t position = full->position() - 1;
         const uint64_t seed = 77 + position;
-        const auto sample = lazy->Sample(seed, temperature);
+        const auto sample = lazy->Draw(seed, {.temperature = temperature});
         ASSERT_TRUE(sample.ok());
         const auto& clusters = model->plan().clusters;
         const uint32_t expected =
@@ -374,20 +375,21 @@ TEST_P(SessionShapes, SamplesAreTheDefinitionsWhateverWasOpened) {
                 ? SampleByBruteForce<double>(all, clusters, seed, position, temperature)
                 : SampleByBruteForce<float>(all, clusters, seed, position, temperature);
         ASSERT_EQ(*sample, expected) << backend.name << " " << temperature;
-        ASSERT_EQ(*full->Sample(seed, temperature), expected);
+        ASSERT_EQ(*full->Draw(seed, {.temperature = temperature}), expected);
       }
       // A past bug: with an empty cache, at the first token, the bounds of tails were too high.
       for (uint64_t seed = 0; seed < 40; ++seed) {
         ASSERT_TRUE(lazy->Restore(*full->Save()).ok());
-        ASSERT_EQ(*lazy->Sample(seed, 1), *full->Sample(seed, 1)) << seed;
+        ASSERT_EQ(*lazy->Draw(seed, {.temperature = 1}), *full->Draw(seed, {.temperature = 1}))
+            << seed;
       }
       for (const double temperature : {6e-309, 1e-308, 1e-307}) {  // a past bug: an endless loop
         ASSERT_TRUE(lazy->Restore(*full->Save()).ok());
-        ASSERT_EQ(*lazy->Sample(1, temperature), (*lazy->TopK(1))[0].id);
+        ASSERT_EQ(*lazy->Draw(1, {.temperature = temperature}), (*lazy->TopK(1))[0].id);
       }
-      ASSERT_EQ(*lazy->Sample(1, 0), (*lazy->TopK(1))[0].id);
-      ASSERT_EQ(*lazy->Sample(1, 1e-320), (*lazy->TopK(1))[0].id);
-      ASSERT_TRUE(lazy->Sample(1, 1e308).ok());
+      ASSERT_EQ(*lazy->Draw(1, {.temperature = 0}), (*lazy->TopK(1))[0].id);
+      ASSERT_EQ(*lazy->Draw(1, {.temperature = 1e-320}), (*lazy->TopK(1))[0].id);
+      ASSERT_TRUE(lazy->Draw(1, {.temperature = 1e308}).ok());
     }
   }
 }
@@ -407,7 +409,8 @@ TEST(Session, FirstSamplesAreTheSameWhateverWasOpened) {
     for (uint64_t seed = 0; seed < 3000; ++seed) {
       for (const double temperature : {0.7, 1.0, 1.5}) {
         ASSERT_TRUE(session->Restore(state, 0).ok());
-        ASSERT_EQ(*session->Sample(seed, temperature, 0), *session->Sample(seed, temperature, 1))
+        ASSERT_EQ(*session->Draw(seed, {.temperature = temperature}, 0),
+                  *session->Draw(seed, {.temperature = temperature}, 1))
             << seed;
       }
     }
@@ -426,7 +429,8 @@ TEST(Session, SamplesFollowTheDistribution) {
     }
     constexpr int kDraws = 20000;
     std::vector<int> drawn(expected.size());
-    for (uint64_t seed = 0; seed < kDraws; ++seed) ++drawn[*session->Sample(seed, temperature)];
+    for (uint64_t seed = 0; seed < kDraws; ++seed)
+      ++drawn[*session->Draw(seed, {.temperature = temperature})];
     double chi_square = 0;
     for (size_t w = 0; w < expected.size(); ++w) {
       const double mean = kDraws * expected[w] / sum;

@@ -37,7 +37,7 @@ std::vector<double> Answers(Session& session, const std::vector<uint32_t>& ids) 
       answers.push_back(word.log_probability);
     }
     answers.push_back(*session.LogProbability(id / 2));
-    answers.push_back(*session.Sample(id, 1.3));
+    answers.push_back(*session.Draw(id, {.temperature = 1.3}));
     const std::vector<double> all = Full(session);
     answers.insert(answers.end(), all.begin(), all.end());
   }

@@ -53,7 +53,7 @@ Status LiveOnce(const std::string& path, std::vector<double>& found) {
     std::vector<double> all(23);
     KINGLET_RETURN_IF_ERROR(session->LogProbabilities(all, 1));
     found.insert(found.end(), all.begin(), all.end());
-    KINGLET_ASSIGN_OR_RETURN(const uint32_t drawn, session->Sample(t, 0.9, 2));
+    KINGLET_ASSIGN_OR_RETURN(const uint32_t drawn, session->Draw(t, {.temperature = 0.9}, 2));
     found.push_back(drawn);
     KINGLET_ASSIGN_OR_RETURN(const State state, session->Save(1));
     KINGLET_RETURN_IF_ERROR(session->Restore(state, 0));

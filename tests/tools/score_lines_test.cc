@@ -2,12 +2,14 @@
 #include "tools/score_lines.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
 
 #include "runtime/session.h"
+#include "tests/support/fail_each_allocation.h"
 #include "tests/support/transformer_builder.h"
 #include "tests/tools/run_command.h"
 
@@ -50,6 +52,31 @@ class ScoreLinesTest : public testing::Test {
 
   CommandFolder folder_;
 };
+
+// A program that writes a line into a pipe gets its answer before it writes the next.
+TEST_F(ScoreLinesTest, AnswersEachLineOfAPipe) {
+  const Outcome outcome = folder_.RunShell(
+      "mkfifo in; kinglet score m.kgl --lines --text - --json < in > out & exec 3> in; "
+      "for line in 1 2; do echo w3 >&3; for i in $(seq 300); do "
+      "[ $(wc -l < out) -ge $line ] && break; sleep 0.1; done; wc -l < out; done; exec 3>&-; wait; "
+      "wc -l < out");
+  EXPECT_EQ(outcome.out, "1\n2\n3\n") << outcome.error;
+}
+
+TEST_F(ScoreLinesTest, MemoryDoesNotGrowWithTheText) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer keeps freed memory";
+  const auto peak = [&](int lines) {  // KiB, of all programs that were run so far
+    const Outcome outcome = folder_.RunShell("seq " + std::to_string(lines) +
+                                             " | sed 's/.*/w3 w4 w5 w6 w7 w8 w9 w10/' > big; "
+                                             "kinglet score m.kgl --lines --text big > /dev/null");
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
+    rusage usage{};
+    ::getrusage(RUSAGE_CHILDREN, &usage);
+    return usage.ru_maxrss;
+  };
+  const long small = peak(1000);
+  EXPECT_LT(peak(200'000), small + 8 * 1024);  // the text has 5 MB, its ids as many
+}
 
 TEST_F(ScoreLinesTest, RanksAndIntervalsAreThoseOfTheLinesTokens) {
   const std::vector<std::vector<uint32_t>> streams = {{1, 3, 4, 5, 2}, {1, 2}, {1, 0, 16, 2}};

@@ -79,10 +79,49 @@ TEST(FindCheckpoint, AFolderOfTensorFlow) {
   folder.Write("model-100.data-00000-of-00001", "");
   folder.Write("checkpoint", "");
   EXPECT_EQ(FindCheckpoint(folder.path()).value(), index);
+  for (const char* other : {"model-100.meta", "model-100.data-00000-of-00001"}) {
+    EXPECT_EQ(FindCheckpoint(folder.Path(other)).value(), index);
+  }
   folder.Write("model-20.index", "");
   ExpectNamed(folder.path(), "model-100.index, model-20.index");
+  // TensorFlow's own record of the latest one, whatever folder it was written in.
+  for (const char* latest : {"model-100", "/other/place/model-100"}) {
+    const std::string record =
+        folder.Write("checkpoint", "model_checkpoint_path: \"" + std::string(latest) +
+                                       "\"\nall_model_checkpoint_paths: \"model-20\"\n");
+    EXPECT_EQ(FindCheckpoint(record).value(), index);
+    EXPECT_EQ(FindCheckpoint(folder.path()).value(), index);
+  }
   const std::string exported = folder.Write("model.npz", "");
   EXPECT_EQ(FindCheckpoint(folder.path()).value(), exported);
+}
+
+TEST(FindCheckpoint, OtherNamesOfTensorFlow) {
+  const TemporaryFolder estimator;
+  const std::string index = estimator.Write("model.ckpt-7.index", "");
+  EXPECT_EQ(FindCheckpoint(estimator.path()).value(), index);
+  const TemporaryFolder exported;
+  const std::string graph = exported.Write("saved_model.pb", "");
+  const std::string variables = exported.Write("variables/variables.index", "");
+  EXPECT_EQ(FindCheckpoint(exported.path()).value(), variables);
+  EXPECT_EQ(FindCheckpoint(graph).value(), variables);
+  // A name like one of TensorFlow's, without its index, is a file like others.
+  const std::string other = exported.Write("words.meta", "");
+  EXPECT_EQ(FindCheckpoint(other).value(), other);
+}
+
+TEST(FindCheckpoint, PartsOfADistributedCheckpoint) {
+  const TemporaryFolder folder;
+  const std::string part = folder.Write("__0_0.distcp", "PK\3\4");
+  folder.Write(".metadata", "");
+  for (const std::string& path : {folder.path(), part}) {
+    const Status status = FindCheckpoint(path).status();
+    EXPECT_EQ(status.code(), KINGLET_UNSUPPORTED);
+    EXPECT_NE(status.message().find("torch.distributed.checkpoint.format_utils dcp_to_torch " +
+                                    folder.path() + " model.pt` makes one file"),
+              std::string::npos)
+        << status.message();
+  }
 }
 
 TEST(FindCheckpoint, NamesOfFrameworks) {

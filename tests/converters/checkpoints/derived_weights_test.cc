@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace kinglet::derived_weights_test {
 namespace {
@@ -62,7 +63,40 @@ TEST(DerivedWeights, WeightsOfSeveralTensors) {
   expect({{"m.parametrizations.weight.original0", {4, 1}},
           {"m.parametrizations.weight.original1", {4, 3}}},
          {"m.parametrizations.weight.original0", "m.parametrizations.weight.original1"},
+         "weight norm");
+  // A parametrization of one's own has tensors next to the two.
+  expect({{"m.parametrizations.weight.original0", {4, 1}},
+          {"m.parametrizations.weight.original1", {4, 3}},
+          {"m.parametrizations.weight.0.shift", {1}}},
+         {"m.parametrizations.weight.original0", "m.parametrizations.weight.original1"},
          "a parametrization");
+}
+
+TEST(DerivedWeights, Computed) {
+  const auto tensor = [](const std::string& name, const std::vector<uint64_t>& shape,
+                         const std::vector<float>& values) {
+    return CheckpointTensor{name, shape,
+                            [values]() -> Result<std::vector<float>> { return values; }};
+  };
+  const auto computed = [&](CheckpointTensors tensors) {
+    tensors.push_back(tensor("other", {1}, {1}));
+    const auto notes = ComputeWeights(tensors);
+    EXPECT_EQ(notes.size(), 1u);
+    EXPECT_EQ(tensors.size(), 2u);
+    EXPECT_EQ(tensors[0].name, "w");
+    EXPECT_EQ(tensors[0].shape, (std::vector<uint64_t>{2, 3}));
+    return tensors[0].values().value();
+  };
+  const CheckpointTensor direction = tensor("w_v", {2, 3}, {3, 0, 4, 0, 6, 8});
+  using Floats = std::vector<float>;
+  EXPECT_EQ(computed({tensor("w_g", {2, 1}, {5, 1}), direction}), (Floats{3, 0, 4, 0, 0.6F, 0.8F}));
+  EXPECT_EQ(computed({tensor("w_g", {1, 3}, {3, 12, 0}), direction}), (Floats{3, 0, 0, 0, 12, 0}));
+  EXPECT_EQ(computed({direction, tensor("w_g", {}, {-std::sqrt(125.0F)})}),
+            (Floats{-3, 0, -4, 0, -6, -8}));
+  EXPECT_EQ(computed({tensor("w_orig", {2, 3}, {1, 2, 3, 4, 5, 6}),
+                      tensor("w_mask", {2, 3}, {1, 0, 1, 0, 0, 1}),
+                      tensor("w", {2, 3}, {9, 9, 9, 9, 9, 9})}),
+            (Floats{1, 0, 3, 0, 0, 6}));
 }
 
 TEST(DerivedWeights, OtherNames) {

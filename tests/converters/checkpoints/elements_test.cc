@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -39,6 +40,34 @@ TEST(Elements, FloatTypesBecomeFloat32) {
             (std::vector<float>{1.0F, -3.140625F}));
 }
 
+// The largest numbers, the smallest ones and NaN of "OCP 8-bit Floating Point Specification", of
+// its scale type e8m0, and of the types without infinities (Noune et al., 2022).
+TEST(Elements, FloatsOfAByte) {
+  const auto floats = [](ElementType type, const std::vector<uint8_t>& bytes) {
+    return Floats(Elements<uint8_t>(type, bytes));
+  };
+  EXPECT_EQ(floats(ElementType::kF8E4M3, {0x7E, 0xFE, 0x38, 0x08, 0x07, 0x01, 0x00}),
+            (std::vector<float>{448, -448, 1, 0x1p-6F, 7 * 0x1p-9F, 0x1p-9F, 0}));
+  EXPECT_EQ(floats(ElementType::kF8E5M2, {0x7B, 0x3C, 0x04, 0x03, 0x01, 0xFC}),
+            (std::vector<float>{57344, 1, 0x1p-14F, 3 * 0x1p-16F, 0x1p-16F,
+                                -std::numeric_limits<float>::infinity()}));
+  EXPECT_EQ(floats(ElementType::kF8E4M3Fnuz, {0x7F, 0x40, 0x01}),
+            (std::vector<float>{240, 1, 0x1p-10F}));
+  EXPECT_EQ(floats(ElementType::kF8E5M2Fnuz, {0x7F, 0x40, 0x01}),
+            (std::vector<float>{57344, 1, 0x1p-17F}));
+  EXPECT_EQ(floats(ElementType::kF8E8M0, {0x7F, 0x00, 0xFE}),
+            (std::vector<float>{1, 0x1p-127F, 0x1p127F}));
+  for (const auto& [type, byte] : {std::pair<ElementType, uint8_t>{ElementType::kF8E4M3, 0x7F},
+                                   {ElementType::kF8E4M3, 0xFF},
+                                   {ElementType::kF8E5M2, 0x7D},
+                                   {ElementType::kF8E4M3Fnuz, 0x80},
+                                   {ElementType::kF8E5M2Fnuz, 0x80},
+                                   {ElementType::kF8E8M0, 0xFF}}) {
+    EXPECT_TRUE(std::isnan(floats(type, {byte})[0])) << ElementName(type);
+    EXPECT_FALSE(ReadIntegers(Elements<uint8_t>(type, {byte}), WholeView({1})).ok());
+  }
+}
+
 TEST(Elements, IntegersAreExact) {
   const int64_t odd = (int64_t{1} << 31) + 1;  // not exact in float32
   const auto longs = Elements<int64_t>(ElementType::kI64, {odd, -odd, INT64_MIN});
@@ -50,6 +79,8 @@ TEST(Elements, IntegersAreExact) {
             (std::vector<int64_t>{-32768}));
   EXPECT_EQ(Integers(Elements<int8_t>(ElementType::kI8, {-128, 127})),
             (std::vector<int64_t>{-128, 127}));
+  EXPECT_EQ(Integers(Elements<uint64_t>(ElementType::kU64, {4294967296})),
+            (std::vector<int64_t>{4294967296}));
   EXPECT_EQ(Integers(Elements<uint32_t>(ElementType::kU32, {UINT32_MAX})),
             (std::vector<int64_t>{4294967295}));
   EXPECT_EQ(Integers(Elements<uint16_t>(ElementType::kU16, {65535})),
@@ -135,14 +166,21 @@ TEST(Elements, RowsOfAView) {
   EXPECT_FALSE(ReadIntegers(ramp, RowsOf({0, {3, 1}, {uint64_t{1} << 63, 1}}, 2, 1)).ok());
 }
 
+TEST(Elements, ViewsRepeatElements) {
+  const auto two = Elements<uint8_t>(ElementType::kU8, {3, 4});
+  EXPECT_EQ(*ReadIntegers(two, {0, {2, 3}, {1, 0}}), (std::vector<int64_t>{3, 3, 3, 4, 4, 4}));
+  EXPECT_EQ(*ReadFloats(two, {1, {3}, {0}}), (std::vector<float>{4, 4, 4}));
+}
+
 TEST(Elements, ViewsThatLeaveTheElementsAreRefused) {
   const auto two = Elements<uint8_t>(ElementType::kU8, {0, 1});
   constexpr uint64_t kHuge = uint64_t{1} << 63;
   for (const StridedView& view :
        {StridedView{0, {3}, {1}}, StridedView{2, {1}, {1}}, StridedView{1, {2}, {1}},
-        StridedView{0, {2}, {2}}, StridedView{kHuge, {1}, {1}}, StridedView{0, {3}, {0}},
-        StridedView{0, {2, 2}, {kHuge, kHuge}}, StridedView{0, {kHuge, 4}, {0, 0}},
-        StridedView{0, {2}, {1, 1}}, StridedView{0, {2}, {UINT64_MAX}}}) {
+        StridedView{0, {2}, {2}}, StridedView{kHuge, {1}, {1}},
+        StridedView{0, {kMaxRepeated + 1}, {0}}, StridedView{0, {2, 2}, {kHuge, kHuge}},
+        StridedView{0, {kHuge, 4}, {0, 0}}, StridedView{0, {2}, {1, 1}},
+        StridedView{0, {2}, {UINT64_MAX}}}) {
     EXPECT_EQ(ReadIntegers(two, view).status().code(), KINGLET_INVALID_CHECKPOINT);
     EXPECT_EQ(ReadFloats(two, view).status().code(), KINGLET_INVALID_CHECKPOINT);
   }

@@ -29,8 +29,12 @@ TEST(DescribeForeign, NamesTheNextStep) {
         {"\x89HDF\r\n", "an HDF5 file (save the weights as .npz or safetensors)"},
         {"\x80\x04.", "a pickle that torch.save did not write (save the weights with torch.save)"},
         {std::string(257, 'x') + "ustar  ", "a tar archive (unpack it)"},
-        {"hello", "bytes 68 65 6c 6c 6f"},
-        {"version 1", "bytes 76 65 72 73 69 6f 6e 20"}}) {
+        {std::string(99, 'x') + "\x57\xfb\x80\x8b\x24\x75\x47\xdb",
+         "a checkpoint of TensorFlow's first format (save it with tf.compat.v1.train.Saver, or as "
+         ".npz)"},
+        {"hello", "bytes 68 65 6c 6c 6f (name the file of weights that the framework saved)"},
+        {"version 1",
+         "bytes 76 65 72 73 69 6f 6e 20 (name the file of weights that the framework saved)"}}) {
     EXPECT_EQ(Described(content), text);
   }
 }

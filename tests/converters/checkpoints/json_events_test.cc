@@ -58,6 +58,25 @@ TEST(JsonEvents, SayWhereTheTextIsBroken) {
   EXPECT_EQ(EventsOf("1e999"), "broken at 5");
 }
 
+TEST(JsonEvents, WhyALineIsNotJson) {
+  for (const auto& [line, why] : std::initializer_list<std::pair<std::string, const char*>>{
+           {R"({"a": [1, -2.5, "café", null]})", ""},
+           {"", "an empty line"},
+           {" \r", "an empty line"},
+           {R"({"score": NaN})", "column 11 (byte 11): NaN, which JSON does not have"},
+           {R"({"score": -Infinity})", "column 12 (byte 12): -Infinity, which JSON does not have"},
+           {R"({"café": Infinity})", "column 10 (byte 11): Infinity, which JSON does not have"},
+           {R"({"a": "\ud800"})", "column 14 (byte 14): half of a surrogate pair"},
+           {"{\"a\": \"caf\xe9\"}", "column 12 (byte 12): a byte that is not UTF-8"},
+           {"{\"a\": \"x\ty\"}",
+            "column 9 (byte 9): a control character in a string (write it as \\u00XX)"},
+           {R"({"a": 1)", "column 8 (byte 8): the end of the line"},
+           {R"({'a': 1})", "column 2 (byte 2): a single quote (write a double one)"},
+           {R"({"a": +1})", "column 7 (byte 7): a character that JSON does not allow there"}}) {
+    EXPECT_EQ(WhyNotJson(line), why) << line;
+  }
+}
+
 TEST(JsonEvents, EndWhereTheReaderWants) { EXPECT_EQ(EventsOf(R"(["stop", 1])"), "[ 'stop'"); }
 
 TEST(JsonEvents, NestWithoutTakingStack) {

@@ -25,7 +25,7 @@ TEST_P(Archives, GiveEveryArray) {
   EXPECT_EQ(Named(*weights, "words").shape, (std::vector<uint64_t>{2}));
   const std::string refusal = FixturePath(GetParam()) +
                               ": array 'words': expected |i1, |u1, |b1, <i2, <u2, <i4, <u4, <i8, "
-                              "<f2, <f4 or <f8 as type, found '<U3'";
+                              "<u8, <f2, <f4 or <f8 as type, found '<U3'";
   EXPECT_EQ(Named(*weights, "words").values().status().message(), refusal);
   EXPECT_EQ(Named(*weights, "words").integers().status().message(), refusal);
 }

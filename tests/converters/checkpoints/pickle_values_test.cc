@@ -59,7 +59,14 @@ TEST_F(ValuesTest, KeepsTheBytesOfLargerIntegers) {
   EXPECT_EQ(large.class_name, "int");
   ASSERT_NE(large.arguments, nullptr);
   EXPECT_EQ(large.arguments->As<PickleBytes>()->value, "123456789");
-  EXPECT_FALSE(Read(Opcode::kLong, "9223372036854775808L\n").ok());
+  // torch.save's magic number, 0x1950a86a20f9469cfc6c, and the first integer of more than 64 bits.
+  const auto digits = [&](const char* line) {
+    return Value<PickleObject>(Opcode::kLong, line).arguments->As<PickleBytes>()->value;
+  };
+  EXPECT_EQ(digits("119547037146038801333356L\n"), "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19");
+  EXPECT_EQ(digits("9223372036854775808L\n"), std::string("\0\0\0\0\0\0\0\x80\0", 9));
+  EXPECT_FALSE(Read(Opcode::kLong, "-9223372036854775809L\n").ok());
+  EXPECT_FALSE(Read(Opcode::kLong, (std::string(65, '1') + "L\n").c_str()).ok());
 }
 
 TEST_F(ValuesTest, Floats) {

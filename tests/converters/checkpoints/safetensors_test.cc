@@ -95,8 +95,39 @@ TEST(Safetensors, RefusesPlacesThatDoNotFitTheShape) {
               std::string::npos)
         << place;
   }
-  EXPECT_NE(one("F8_E4M3", "[8]", "[0,8]").find("or BOOL, found 'F8_E4M3'"), std::string::npos);
-  EXPECT_NE(one("f32", "[2]", "[0,8]"), "accepted");
+}
+
+// A tensor of a type that is not read is no obstacle to the others.
+TEST(Safetensors, OtherTypes) {
+  const std::string data("\x38\x08\0\0\0\1\0\0\0\0\0\0\0\0", 14);
+  const TemporaryFile content(File("{" + Entry("half", "F8_E4M3", "[2]", "[0,2]") + "," +
+                                       Entry("n", "U64", "[]", "[2,10]") + "," +
+                                       Entry("q", "F4", "[8]", "[10,14]") + "}",
+                                   data));
+  const Result<CheckpointTensors> tensors = SafetensorsTensors(OpenInput(content.path()));
+  ASSERT_TRUE(tensors.ok()) << tensors.status().message();
+  EXPECT_EQ(FloatsOf(*tensors, "half"), (std::vector<float>{1, 0x1p-6F}));
+  EXPECT_EQ(*Named(*tensors, "n").integers(), (std::vector<int64_t>{1 << 24}));
+  EXPECT_EQ(Named(*tensors, "q").shape, (std::vector<uint64_t>{8}));
+  EXPECT_NE(Named(*tensors, "q")
+                .values()
+                .status()
+                .message()
+                .find("found 'F4' (save the tensor in float32)"),
+            std::string::npos);
+}
+
+// save_model of safetensors.torch removes a tied tensor and notes its name.
+TEST(Safetensors, TiesInTheMetadata) {
+  const TemporaryFile content(File(
+      R"({"__metadata__":{"format":"pt","decoder.weight":"encoder.weight","encoder.weight":"x"},)" +
+          Entry("encoder.weight", "F32", "[1]", "[0,4]") + "}",
+      std::string("\0\0\x80\x3f", 4)));
+  const Result<CheckpointTensors> tensors = SafetensorsTensors(OpenInput(content.path()));
+  ASSERT_TRUE(tensors.ok()) << tensors.status().message();
+  ASSERT_EQ(tensors->size(), 2u);
+  EXPECT_EQ(FloatsOf(*tensors, "decoder.weight"), std::vector<float>{1});
+  EXPECT_TRUE(SameParameter(tensors->front(), tensors->back()).value());
 }
 
 TEST(Safetensors, RefusesHeadersOfOtherForms) {

@@ -149,7 +149,7 @@ TEST_F(PickledModulesTest, EveryClassOfEveryFamilyIsKnown) {
     EXPECT_GT(named, 0u);
     EXPECT_GE(ClassOptions(known).size(), known.classes.size());
   }
-  EXPECT_EQ(networks, 3u);
+  EXPECT_EQ(networks, 4u);
 }
 
 }  // namespace

@@ -36,6 +36,28 @@ const std::vector<Shaped> kLstm = {
     {"lstm.weight_ih_l1", {512, 128}}, {"lstm.weight_hh_l1", {512, 128}},
     {"lstm.bias_ih_l1", {512}},        {"lstm.bias_hh_l1", {512}}};
 
+// torch.nn.AdaptiveLogSoftmaxWithLoss(128, 90, [40, 60]) with a bias.
+TEST(RecipeSkeleton, AdaptiveSoftmaxOfTorch) {
+  std::vector<Shaped> tensors = kLstm;
+  tensors.insert(tensors.end(), {{"emb.weight", {90, 128}},
+                                 {"out.head.weight", {42, 128}},
+                                 {"out.head.bias", {42}},
+                                 {"out.tail.0.0.weight", {32, 128}},
+                                 {"out.tail.0.1.weight", {20, 32}},
+                                 {"out.tail.1.0.weight", {8, 128}},
+                                 {"out.tail.1.1.weight", {30, 8}}});
+  const Json recipe = Skeleton(tensors);
+  EXPECT_EQ(recipe["softmax"], Json::parse(R"({
+      "head": {"table": {"tensor": "out.head.weight", "rows": [0, 40]},
+               "bias": {"tensor": "out.head.bias", "columns": [0, 40]}},
+      "clusters": {"order": "forward",
+                   "weight": {"tensor": "out.head.weight", "rows": [40, 42]},
+                   "bias": {"tensor": "out.head.bias", "columns": [40, 42]}},
+      "tails": [{"table": "out.tail.0.1.weight", "projection": "out.tail.0.0.weight"},
+                {"table": "out.tail.1.1.weight", "projection": "out.tail.1.0.weight"}]})"));
+  EXPECT_FALSE(recipe["comment"].contains("tensors that no key names"));
+}
+
 TEST(RecipeSkeleton, FillsInWhatNamesAndShapesTell) {
   std::vector<Shaped> tensors = kLstm;
   tensors.insert(tensors.end(), {{"words_emb.weight", {90, 128}},

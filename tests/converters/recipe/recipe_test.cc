@@ -117,7 +117,7 @@ TEST(ParseRecipe, EveryRefusalNamesItsPlace) {
       {"[]", ": expected an object, found an array"},
       {"{}", ": expected \"embedding\", found none"},
       {R"({"comment": "no passes"})", ": expected \"embedding\", found none"},
-      {R"({"passes": [], "unused": ["*"]})", ": expected \"embedding\", found none"},
+      {R"({"passes": [], "sources": {}})", ": expected \"embedding\", found none"},
       {R"({"passes": [], "tables": {}})", ", /tables: expected \"tables\" only with \"family\""},
       {R"({"embeding": {}})", ": expected a key \"comment\", "},
       {R"({"family": ""})", ", /family: expected the name of a family, found none"},

@@ -42,9 +42,9 @@ std::string Refusal(const std::string& content) {
 
 // Written by Python's pickle and by torch.save.
 TEST(PickledVocabulary, AttributesOfTheObject) {
-  EXPECT_EQ(*ReadPickledVocabulary(kVariants + "hf-published-omitted-safetensors/vocab.pkl"),
+  EXPECT_EQ(ReadPickledVocabulary(kVariants + "hf-published-omitted-safetensors/vocab.pkl")->words,
             Expected(50));
-  EXPECT_EQ(*ReadPickledVocabulary(kVariants + "hf-published/vocab.bin"), Expected(60));
+  EXPECT_EQ(ReadPickledVocabulary(kVariants + "hf-published/vocab.bin")->words, Expected(60));
 }
 
 // vocabulary.Vocab itself, and inside data_utils.Corpus, whose other attributes are tensors.
@@ -55,7 +55,7 @@ TEST(PickledVocabulary, TheObjectAndTheCorpus) {
                              Text("vocab") + vocabulary + "ub";
   for (const std::string& object : {state, vocabulary, corpus}) {
     const TemporaryFile file("\x80\x02" + object + ".");
-    EXPECT_EQ(*ReadPickledVocabulary(file.path()), (Strings{"a", "b"}));
+    EXPECT_EQ(ReadPickledVocabulary(file.path())->words, (Strings{"a", "b"}));
   }
 }
 
@@ -86,7 +86,7 @@ TEST(PickledVocabulary, OtherForms) {
     const TemporaryFile file("\x80\x02" + object + ".");
     const auto read = ReadPickledVocabulary(file.path());
     ASSERT_TRUE(read.ok()) << read.status().message();
-    EXPECT_EQ(*read, (Strings{"a", "b"}));
+    EXPECT_EQ(read->words, (Strings{"a", "b"}));
   }
   EXPECT_NE(Refusal("\x80\x02}(" + Text("a") + "K\x01" + Text("b") + "K\x02u.")
                 .find("expected ids 0 to 1, each once, found others"),
@@ -97,7 +97,7 @@ TEST(PickledVocabulary, NamesWhatIsMissing) {
   const std::string kHint = " (write the words as a JSON array of strings, by id)";
   EXPECT_EQ(Refusal("\x80\x02}."),
             ": vocabulary: expected a list of words, a dict of words and ids, or an object with "
-            "'idx2sym', 'itos' or 'idx2word', found dict" +
+            "'idx2sym', 'itos', 'idx2word' or 'idx2item', found dict" +
                 kHint);
   EXPECT_EQ(Refusal("\x80\x02}" + Text("idx2sym") + "X\x01" + std::string(3, '\0') + "as."),
             ": idx2sym: expected at least one word, found str" + kHint);
@@ -122,6 +122,22 @@ TEST(PickledVocabulary, TruncatedAndChangedFiles) {
     changed[at] = static_cast<char>(changed[at] ^ 0x44);
     const TemporaryFile file(changed, ".pkl");
     (void)ReadPickledVocabulary(file.path());
+  }
+}
+
+// Objects that make_vocabularies.py pickled with the frameworks' classes.
+TEST(PickledVocabulary, OfFrameworks) {
+  for (const auto& [name, unknown] :
+       {std::pair<const char*, std::optional<uint64_t>>{"torchtext_state.pkl", 1},
+        {"transformer_xl_lm1b.pkl", 1},
+        {"flair.pkl", std::nullopt},
+        {"numpy_objects.pkl", std::nullopt},
+        {"numpy_strings.pkl", std::nullopt},
+        {"corpus.pt", std::nullopt}}) {
+    const auto read = ReadPickledVocabulary(KINGLET_TEST_DATA "/vocabularies/" + std::string(name));
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(read->words, (Strings{"<eos>", "<UNK>", "caf\xc3\xa9"})) << name;
+    EXPECT_EQ(read->unknown, unknown) << name;
   }
 }
 

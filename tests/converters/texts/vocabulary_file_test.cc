@@ -98,12 +98,42 @@ TEST(ReadVocabularyFile, DisambiguationSymbolsAreNoWords) {
   EXPECT_EQ(Words(list).size(), 4u);
 }
 
-// Refused as by class Vocabulary, with the file's name.
-TEST(ReadVocabularyFile, NamesRepeatedAndUnreadableWords) {
-  EXPECT_EQ(
-      Refusal("a\nb\na\n"),
-      ": word 2: expected a word of its own, found \"a\" again, as in word 0 (rename the word "
-      "that no text should contain)");
+// torchtext and others number a repeated word by its last place.
+TEST(ReadVocabularyFile, ARepeatedWordHasTheLastId) {
+  EXPECT_EQ(Words("a\nb\na\nc\na\n"), (Strings{"a (id 0)", "b", "a (id 2)", "c", "a"}));
+  const TemporaryFile file("a\nb\na\nb\n");
+  const auto read = ReadVocabularyFile(file.path());
+  ASSERT_EQ(read->notes.size(), 1u);
+  EXPECT_NE(read->notes[0].find(": \"a\" and 1 other words stand more than once"),
+            std::string::npos);
+}
+
+// Of Transformer-XL's lm1b, fastai, torchtext, and of no known program.
+TEST(ReadVocabularyFile, TheWordForUnknownWords) {
+  for (const char* name : {"<UNK>", "xxunk", "_unk_", "<oov>"}) {
+    EXPECT_EQ(Words(std::string("a\n") + name + "\n"), (Strings{"a", "<unk>"})) << name;
+  }
+  EXPECT_EQ(Words("<unk>\nxxunk\n"), (Strings{"<unk>", "xxunk"}));
+  EXPECT_EQ(Words("UNK\na\n"), (Strings{"UNK", "a"}));
+  std::vector<std::string> notes;
+  Strings words = {"a", "UNK", "<unk>"};
+  ASSERT_TRUE(NameUnknownWord("UNK", words, notes).ok());
+  EXPECT_EQ(words, (Strings{"a", "<unk>", "<unk> (id 2)"}));
+  EXPECT_EQ(notes, Strings{"the word for unknown words, \"UNK\" (id 1), is named <unk>"});
+  EXPECT_TRUE(NameUnknownWord("<unk>", words, notes).ok());
+  EXPECT_TRUE(NameUnknownWord("<UNK>", words, notes).ok());  // named as the file was read
+  EXPECT_EQ(NameUnknownWord("b", words, notes).message(),
+            "convert: unknown: expected a word of the vocabulary, found \"b\" (`kinglet predict` "
+            "prints words)");
+}
+
+TEST(ReadVocabularyFile, EmptyLinesAtTheEnd) {
+  EXPECT_EQ(Words("a\nb\n\n\n"), (Strings{"a", "b"}));
+  EXPECT_NE(Refusal("a\n\nb\n").find("line 2: expected a word, found an empty line"),
+            std::string::npos);
+}
+
+TEST(ReadVocabularyFile, NamesUnreadableWords) {
   EXPECT_EQ(Refusal("the\ncaf\xe9\n"),
             ": line 2: expected a text in UTF-8, found \"caf?\" in another encoding (of Latin-1, "
             "`iconv -f latin1 -t utf-8` makes UTF-8)");

@@ -54,9 +54,32 @@ TEST(ParseVocabularyJson, AnObjectOfWordsAndIds) {
   EXPECT_NE(refusal("{}").find("expected at least one word"), std::string::npos);
   EXPECT_NE(refusal(R"({"a": -1})").find("entry \"a\": expected an id, found a number"),
             std::string::npos);
-  EXPECT_NE(refusal(R"({"version": "1.0", "model": {"vocab": {"a": 0}}})")
-                .find("of tokenizer.json that is \"vocab\" in \"model\")"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal(R"({"version": "1.0", "model": {"vocab": {"a": 1}}})")
+          .find("entry \"version\": expected an id, found a string (write the object of words "
+                "and ids alone)"),
+      std::string::npos);
+}
+
+// Hugging Face's tokenizers write these: models WordLevel or BPE, and Unigram.
+TEST(VocabularyJson, TokenizerFiles) {
+  using Strings = std::vector<std::string>;
+  const auto words = [](const std::string& model, const std::string& added) {
+    const auto read = ParseVocabularyJson(
+        "f", R"({"version": "1.0", "truncation": null, "added_tokens": [)" + added +
+                 R"(], "normalizer": {"type": "Lowercase", "list": [1, true]}, "model": )" + model +
+                 "}");
+    return read.ok() ? *read : Strings{read.status().message()};
+  };
+  const std::string added = R"({"id": 2, "content": "[END]", "special": true})";
+  EXPECT_EQ(words(R"({"type": "WordLevel", "vocab": {"b": 1, "a": 0}, "unk_token": "a"})", added),
+            (Strings{"a", "b", "[END]"}));
+  EXPECT_EQ(
+      words(R"({"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": ["a b", ["b", "a"]]})", ""),
+      (Strings{"a", "b"}));
+  EXPECT_EQ(words(R"({"type": "Unigram", "unk_id": 0, "vocab": [["a", 0.0], ["b", -1.5]]})", added),
+            (Strings{"a", "b", "[END]"}));
+  EXPECT_NE(words(R"({"vocab": {"a": 0, "b": 2}})", "")[0].find("f: "), std::string::npos);
 }
 
 }  // namespace

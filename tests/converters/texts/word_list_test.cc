@@ -53,8 +53,11 @@ TEST(WordList, EndsOfLines) {
   ExpectRefused("a \nb\n", "line 1: expected a word without blanks, or a word and a number");
   ExpectRefused("a\nb \n", "line 2: expected a word without blanks, as the lines before, found");
   ExpectRefused("a\rb\n", "line 1: expected one word, found a carriage return in the line");
-  ExpectRefused("a\n\r\n", "line 2: expected a word, found an empty line");
-  ExpectRefused("a\n\n", "line 2: expected a word, found an empty line");
+  ExpectRefused("a\n\nb\n", "line 2: expected a word, found an empty line");
+  for (const char* text : {"a\n\r\n", "a\n\n"}) {
+    EXPECT_EQ(Read(text).words, Strings{"a"});
+    EXPECT_EQ(Read(text).notes.back(), "f: ends with 1 empty line, which is omitted");
+  }
   ExpectRefused("", "line 1: expected a word, found an empty file");
 }
 

@@ -36,6 +36,16 @@ TEST(TokenizerFile, TellsFilesAndRulesApart) {
   }
 }
 
+// subword-nmt learns pairs of any characters that its texts have.
+TEST(TokenizerFile, CodesMayHaveZeroBytes) {
+  const std::string codes("#version: 0.2\na \0b</w>\nc d\n", 27);
+  const auto tables = ReadTokenizer({Write("zeros.codes", codes), false, {}, 0});
+  ASSERT_TRUE(tables.ok()) << tables.status().message();
+  const auto& merges = std::get<MergeTables>(tables->method).merges;
+  ASSERT_EQ(merges.size(), 2u);
+  EXPECT_EQ(merges[0], std::pair(std::string("a"), std::string("\0b</w>", 6)));
+}
+
 TEST(TokenizerFile, OneBesideTheCheckpointIsFound) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(testing::TempDir()) / "tokenizer_next_to";

@@ -52,14 +52,15 @@ INSTANTIATE_TEST_SUITE_P(
         CTest{"SessionOutlivesHandle", TestSessionOutlivesHandle}, CTest{"Cancel", TestCancel},
         CTest{"CancelFromAnotherThread", TestCancelFromAnotherThread},
         CTest{"Queries", TestQueries}, CTest{"QueryErrors", TestQueryErrors},
-        CTest{"Samples", TestSamples}, CTest{"Work", TestWork}, CTest{"NotFinite", TestNotFinite},
-        CTest{"Tokenize", TestTokenize}, CTest{"TokenizeErrors", TestTokenizeErrors},
-        CTest{"ManySteps", TestManySteps}, CTest{"Trees", TestTrees},
-        CTest{"TreeErrors", TestTreeErrors}, CTest{"Sources", TestSources},
-        CTest{"SourceErrors", TestSourceErrors}, CTest{"States", TestStates},
-        CTest{"StateBytes", TestStateBytes}, CTest{"StateErrors", TestStateErrors},
-        CTest{"WordQueries", TestWordQueries}, CTest{"WordQueryErrors", TestWordQueryErrors},
-        CTest{"TextQueries", TestTextQueries}, CTest{"TextQueryErrors", TestTextQueryErrors}),
+        CTest{"Temperatures", TestTemperatures}, CTest{"Work", TestWork},
+        CTest{"NotFinite", TestNotFinite}, CTest{"Tokenize", TestTokenize},
+        CTest{"TokenizeErrors", TestTokenizeErrors}, CTest{"ManySteps", TestManySteps},
+        CTest{"Trees", TestTrees}, CTest{"TreeErrors", TestTreeErrors},
+        CTest{"Sources", TestSources}, CTest{"SourceErrors", TestSourceErrors},
+        CTest{"States", TestStates}, CTest{"StateBytes", TestStateBytes},
+        CTest{"StateErrors", TestStateErrors}, CTest{"WordQueries", TestWordQueries},
+        CTest{"WordQueryErrors", TestWordQueryErrors}, CTest{"TextQueries", TestTextQueries},
+        CTest{"TextQueryErrors", TestTextQueryErrors}),
     [](const auto& test) { return std::string(test.param.name); });
 
 void ExpectSameWork(const Session& expected, const kinglet_session* session) {
@@ -116,8 +117,9 @@ TEST(CApi, AnswersWhatTheSessionAnswers) {
         ASSERT_TRUE((*expected)->LogProbability(tiny.vocabulary_size - 1).ok());
         ExpectSameWork(**expected, session);
         uint32_t word = 0;
-        ASSERT_EQ(kinglet_session_sample(session, 0, 7, 0.8, &word), KINGLET_OK);
-        const auto drawn = (*expected)->Sample(7, 0.8);
+        const kinglet_draw_options warm = {sizeof warm, 0, 0.8, 1, nullptr, 0};
+        ASSERT_EQ(kinglet_session_draw(session, 0, 7, &warm, &word), KINGLET_OK);
+        const auto drawn = (*expected)->Draw(7, {.temperature = 0.8});
         ASSERT_TRUE(drawn.ok());
         EXPECT_EQ(word, *drawn);
         ExpectSameWork(**expected, session);

@@ -67,7 +67,7 @@ const char* TestCancel(void);
 const char* TestCancelFromAnotherThread(void);
 const char* TestQueries(void);
 const char* TestQueryErrors(void);
-const char* TestSamples(void);
+const char* TestTemperatures(void);
 const char* TestWordQueries(void);
 const char* TestWordQueryErrors(void);
 const char* TestTextQueries(void);

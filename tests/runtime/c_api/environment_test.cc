@@ -231,6 +231,7 @@ void AskAboutWords(Caller& call, kinglet_session* session, const kinglet_draw_op
   constexpr uint32_t kRoom = 60;
   static constexpr uint32_t kLanes[] = {1, 0}, kSome[] = {1, 16, 3, 9, 3};
   static constexpr uint64_t kSeeds[] = {3, 4};
+  const kinglet_draw_options warm = {sizeof warm, 0, 1.3, 1, nullptr, 0};
   CALL(kinglet_session_compute_lanes, session, kLanes, 2U);
   CALL(kinglet_session_log_probability, session, 0U, 7U, out.doubles);
   CALL(kinglet_session_last_work, session, 0U, &out.work);
@@ -242,10 +243,9 @@ void AskAboutWords(Caller& call, kinglet_session* session, const kinglet_draw_op
   CALL(kinglet_session_top_k_lanes, session, kLanes, 2U, 9U, out.ids, out.doubles, kRoom,
        &out.count);
   CALL(kinglet_session_draw_lanes, session, kLanes, kSeeds, 2U, &draw, out.ids);
-  CALL(kinglet_session_sample_lanes, session, kLanes, kSeeds, 2U, 0.7, out.ids);
   for (uint64_t seed = 0; seed < 10; ++seed) {
     CALL(kinglet_session_draw, session, 0U, seed, &draw, out.ids);
-    CALL(kinglet_session_sample, session, 0U, seed, 1.3, out.ids);
+    CALL(kinglet_session_draw, session, 0U, seed, &warm, out.ids);
     CALL(kinglet_session_top_p, session, 0U, 0.09 * static_cast<double>(seed + 1), out.ids,
          out.doubles, kRoom, &out.count);
     CALL(kinglet_session_rank, session, 0U, static_cast<uint32_t>(seed), out.ids);

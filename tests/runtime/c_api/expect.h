@@ -22,6 +22,10 @@
     if (failed_ != NULL) return failed_; \
   } while (0)
 
+// Options of a draw from all tokens at this temperature.
+#define AT_TEMPERATURE(temperature) \
+  (&(kinglet_draw_options){sizeof(kinglet_draw_options), 0, (temperature), 1, NULL, 0})
+
 // NULL if it fails, which the test's next use of the handle reports.
 static inline kinglet_model* OpenTest(enum test_model which) {
   const test_bytes bytes = TestModel(which);

@@ -295,7 +295,7 @@ TEST_P(OutOfMemory, LeavesEveryLaneAndStateAsItWas) {
         case 4:
           return kinglet_session_log_probability(session, 0, 22, some);
         default:
-          return kinglet_session_sample(session, 0, 3, 0.7, &word);
+          return kinglet_session_draw(session, 0, 3, nullptr, &word);
       }
     };
     FailEachAllocation("query", query, untouched);

@@ -62,9 +62,11 @@ const char* TestLaneQueries(void) {
           break;
         }
         case 2:
-          EXPECT_OK(kinglet_session_sample_lanes(session, lanes, seeds, count, 0.5 + t, drawn));
+          EXPECT_OK(kinglet_session_draw_lanes(session, lanes, seeds, count,
+                                               AT_TEMPERATURE(0.5 + t), drawn));
           for (uint32_t i = 0; i < count; ++i) {
-            EXPECT_OK(kinglet_session_sample(single, lanes[i], seeds[i], 0.5 + t, &word));
+            EXPECT_OK(
+                kinglet_session_draw(single, lanes[i], seeds[i], AT_TEMPERATURE(0.5 + t), &word));
             EXPECT(drawn[i] == word);
           }
           EXPECT(drawn[count] == 99);
@@ -116,7 +118,7 @@ const char* TestLaneQueryErrors(void) {
     const kinglet_status status = refused[i].status;
     EXPECT(kinglet_session_log_probability_lanes(session, lanes, ids, n, some) == status);
     EXPECT(kinglet_session_top_k_lanes(session, lanes, n, 1, words, some, 4, &per_lane) == status);
-    EXPECT(kinglet_session_sample_lanes(session, lanes, seeds, n, 1, words) == status);
+    EXPECT(kinglet_session_draw_lanes(session, lanes, seeds, n, NULL, words) == status);
     EXPECT(kinglet_session_compute_lanes(session, lanes, n) == status);
   }
 
@@ -131,13 +133,13 @@ const char* TestLaneQueryErrors(void) {
   EXPECT_INVALID(kinglet_session_top_k_lanes(session, NULL, 2, 1, words, some, 4, &per_lane));
   EXPECT_INVALID(
       kinglet_session_top_k_lanes(session, both, UINT64_MAX, 1, words, some, 4, &per_lane));
-  EXPECT_INVALID(kinglet_session_sample_lanes(NULL, both, seeds, 2, 1, words));
-  EXPECT_INVALID(kinglet_session_sample_lanes(session, NULL, seeds, 2, 1, words));
-  EXPECT_INVALID(kinglet_session_sample_lanes(session, both, NULL, 2, 1, words));
-  EXPECT_INVALID(kinglet_session_sample_lanes(session, both, seeds, 2, 1, NULL));
-  EXPECT_INVALID(kinglet_session_sample_lanes(session, both, seeds, UINT64_MAX, 1, words));
-  EXPECT_INVALID(kinglet_session_sample_lanes(session, both, seeds, 2, -1, words));
-  EXPECT_INVALID(kinglet_session_sample_lanes(session, both, seeds, 2, NAN, words));
+  EXPECT_INVALID(kinglet_session_draw_lanes(NULL, both, seeds, 2, NULL, words));
+  EXPECT_INVALID(kinglet_session_draw_lanes(session, NULL, seeds, 2, NULL, words));
+  EXPECT_INVALID(kinglet_session_draw_lanes(session, both, NULL, 2, NULL, words));
+  EXPECT_INVALID(kinglet_session_draw_lanes(session, both, seeds, 2, NULL, NULL));
+  EXPECT_INVALID(kinglet_session_draw_lanes(session, both, seeds, UINT64_MAX, NULL, words));
+  EXPECT_INVALID(kinglet_session_draw_lanes(session, both, seeds, 2, AT_TEMPERATURE(-1), words));
+  EXPECT_INVALID(kinglet_session_draw_lanes(session, both, seeds, 2, AT_TEMPERATURE(NAN), words));
   EXPECT_INVALID(kinglet_session_compute_lanes(NULL, both, 2));
   EXPECT_INVALID(kinglet_session_compute_lanes(session, NULL, 2));
   EXPECT_INVALID(kinglet_session_compute_lanes(session, both, UINT64_MAX));
@@ -154,7 +156,7 @@ const char* TestLaneQueryErrors(void) {
   // No lanes are no query.
   EXPECT_OK(kinglet_session_log_probability_lanes(session, NULL, NULL, 0, NULL));
   EXPECT_OK(kinglet_session_top_k_lanes(session, NULL, 0, 2, NULL, NULL, 0, &per_lane));
-  EXPECT_OK(kinglet_session_sample_lanes(session, NULL, NULL, 0, 1, NULL));
+  EXPECT_OK(kinglet_session_draw_lanes(session, NULL, NULL, 0, NULL, NULL));
   EXPECT_OK(kinglet_session_compute_lanes(session, NULL, 0));
   EXPECT_OK(kinglet_session_top_k_lanes(session, both, 2, 2, NULL, NULL, 0, NULL));
 
@@ -166,7 +168,7 @@ const char* TestLaneQueryErrors(void) {
     kinglet_status status = KINGLET_OK;
     if (i == 0) status = kinglet_session_log_probability_lanes(session, both, ids, 2, some);
     if (i == 1) status = kinglet_session_top_k_lanes(session, both, 2, 2, words, some, 4, NULL);
-    if (i == 2) status = kinglet_session_sample_lanes(session, both, seeds, 2, 1, words);
+    if (i == 2) status = kinglet_session_draw_lanes(session, both, seeds, 2, NULL, words);
     if (i == 3) status = kinglet_session_compute_lanes(session, both, 2);
     EXPECT(status == KINGLET_CANCELLED);
     for (int j = 0; j < 4; ++j) EXPECT(some[j] == 5 && words[j] == 99);
@@ -180,7 +182,7 @@ const char* TestLaneQueryErrors(void) {
   EXPECT(kinglet_session_log_probability_lanes(session, both, ids, 2, some) == KINGLET_NOT_FINITE);
   EXPECT(kinglet_session_top_k_lanes(session, both, 2, 2, words, some, 4, NULL) ==
          KINGLET_NOT_FINITE);
-  EXPECT(kinglet_session_sample_lanes(session, both, seeds, 2, 1, words) == KINGLET_NOT_FINITE);
+  EXPECT(kinglet_session_draw_lanes(session, both, seeds, 2, NULL, words) == KINGLET_NOT_FINITE);
   EXPECT(kinglet_session_compute_lanes(session, both, 2) == KINGLET_NOT_FINITE);
   for (int i = 0; i < 4; ++i) EXPECT(some[i] == 5 && words[i] == 99);
   kinglet_session_destroy(session);

@@ -80,7 +80,11 @@ std::vector<Query> QueriesOfWords() {
          const kinglet_draw_options options = {sizeof options, 7, 0.8, 0.9, kSome, 4};
          return kinglet_session_draw(s, 0, 3, &options, a.ids);
        }},
-      {"sample", [](auto* s, Answer& a) { return kinglet_session_sample(s, 0, 3, 0.7, a.ids); }},
+      {"draw of all words",
+       [](auto* s, Answer& a) {
+         const kinglet_draw_options options = {sizeof options, 0, 0.7, 1, nullptr, 0};
+         return kinglet_session_draw(s, 0, 3, &options, a.ids);
+       }},
       {"log_probability_lanes",
        [](auto* s, Answer& a) {
          return kinglet_session_log_probability_lanes(s, kLanes, kIds, 2, a.doubles);
@@ -92,10 +96,6 @@ std::vector<Query> QueriesOfWords() {
       {"draw_lanes",
        [](auto* s, Answer& a) {
          return kinglet_session_draw_lanes(s, kLanes, kSeeds, 2, nullptr, a.ids);
-       }},
-      {"sample_lanes",
-       [](auto* s, Answer& a) {
-         return kinglet_session_sample_lanes(s, kLanes, kSeeds, 2, 0.7, a.ids);
        }},
       {"compute_lanes",
        [](auto* s, Answer&) { return kinglet_session_compute_lanes(s, kLanes, 2); }},

@@ -84,7 +84,7 @@ const char* TestQueryErrors(void) {
     EXPECT(kinglet_session_log_probabilities_of(session, lane, NULL, 0, NULL) == status);
     EXPECT(kinglet_session_probabilities(session, lane, all, V) == status);
     EXPECT(kinglet_session_top_k(session, lane, 3, words, some, 3, &count) == status);
-    EXPECT(kinglet_session_sample(session, lane, 1, 1, &word) == status);
+    EXPECT(kinglet_session_draw(session, lane, 1, NULL, &word) == status);
   }
   EXPECT_INVALID(kinglet_session_log_probability(NULL, 0, 0, &one));
   EXPECT_INVALID(kinglet_session_log_probability(session, 0, 0, NULL));
@@ -106,8 +106,8 @@ const char* TestQueryErrors(void) {
       kinglet_session_log_probabilities_of(session, 0, ids, ((uint64_t)1 << 61) + 1, some));
   EXPECT(kinglet_session_log_probabilities_of(session, 0, bad, 3, some) == KINGLET_ID_OUT_OF_RANGE);
   EXPECT_INVALID(kinglet_session_top_k(NULL, 0, 1, words, some, 1, &count));
-  EXPECT_INVALID(kinglet_session_sample(NULL, 0, 1, 1, &word));
-  EXPECT_INVALID(kinglet_session_sample(session, 0, 1, 1, NULL));
+  EXPECT_INVALID(kinglet_session_draw(NULL, 0, 1, NULL, &word));
+  EXPECT_INVALID(kinglet_session_draw(session, 0, 1, NULL, NULL));
   EXPECT(one == 5 && some[0] == 5 && all[0] == 5 && word == 99 && words[0] == 99 && count == 99);
 
   // Too little room: only the number of words is written.
@@ -125,22 +125,21 @@ const char* TestQueryErrors(void) {
   return NULL;
 }
 
-const char* TestSamples(void) {
+const char* TestTemperatures(void) {
   kinglet_session* session = StartTest(TEST_MODEL_CACHE, 2);
   for (uint32_t t = 0; t < 5; ++t) EXPECT_OK(kinglet_session_step(session, 0, 3 * t));
   uint32_t word = 99, best = 99;
   const double bad[] = {NAN, -NAN, INFINITY, -INFINITY, -1, -1e-300};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
-    EXPECT_INVALID(kinglet_session_sample(session, 0, 1, bad[i], &word));
+    EXPECT_INVALID(kinglet_session_draw(session, 0, 1, AT_TEMPERATURE(bad[i]), &word));
   }
   EXPECT(word == 99);
   EXPECT_OK(kinglet_session_top_k(session, 0, 1, &best, NULL, 1, NULL));
-  EXPECT_OK(kinglet_session_sample(session, 0, 1, 0, &word));
-  EXPECT(word == best);
-  EXPECT_OK(kinglet_session_sample(session, 0, 1, -0.0, &word));
-  EXPECT(word == best);
-  EXPECT_OK(kinglet_session_sample(session, 0, 1, 1e-310, &word));
-  EXPECT(word == best);
+  const double cold[] = {0, -0.0, 1e-310};
+  for (size_t i = 0; i < sizeof cold / sizeof *cold; ++i) {
+    EXPECT_OK(kinglet_session_draw(session, 0, 1, AT_TEMPERATURE(cold[i]), &word));
+    EXPECT(word == best);
+  }
 
   // Drawn as often as probable: the largest deviation of 20,000 draws is a few times 1/sqrt(20,000)
   // at most. And the same again, on a lane that is a copy.
@@ -150,12 +149,12 @@ const char* TestSamples(void) {
   EXPECT_OK(kinglet_session_probabilities(session, 0, probabilities, V));
   EXPECT_OK(kinglet_session_fork(session, 0, 1));
   for (uint64_t seed = 0; seed < DRAWS; ++seed) {
-    EXPECT_OK(kinglet_session_sample(session, 0, seed, 1, &word));
+    EXPECT_OK(kinglet_session_draw(session, 0, seed, NULL, &word));
     EXPECT(word < V);
     ++drawn[word];
     if (seed % 100 != 0) continue;
     uint32_t again = 99;
-    EXPECT_OK(kinglet_session_sample(session, 1, seed, 1, &again));
+    EXPECT_OK(kinglet_session_draw(session, 1, seed, NULL, &again));
     EXPECT(again == word);
   }
   for (uint32_t i = 0; i < V; ++i) {
@@ -240,7 +239,7 @@ const char* TestNotFinite(void) {
   EXPECT(kinglet_session_log_probabilities_of(session, 0, ids, 2, some) == KINGLET_NOT_FINITE);
   EXPECT(kinglet_session_probabilities(session, 0, all, V) == KINGLET_NOT_FINITE);
   EXPECT(kinglet_session_top_k(session, 0, 1, &word, some, 1, &count) == KINGLET_NOT_FINITE);
-  EXPECT(kinglet_session_sample(session, 0, 1, 1, &word) == KINGLET_NOT_FINITE);
+  EXPECT(kinglet_session_draw(session, 0, 1, NULL, &word) == KINGLET_NOT_FINITE);
   EXPECT(one == 5 && some[0] == 5 && all[0] == 5 && word == 99 && count == 99);
   kinglet_session_destroy(session);
   return NULL;

@@ -278,7 +278,7 @@ const char* TestCancel(void) {
         status = kinglet_session_top_k(session, 1, 1, &word, &one, 1, &count);
         break;
       default:
-        status = kinglet_session_sample(session, 1, t, 1, &word);
+        status = kinglet_session_draw(session, 1, t, NULL, &word);
         break;
     }
     EXPECT(status == KINGLET_CANCELLED);

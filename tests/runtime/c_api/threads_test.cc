@@ -58,7 +58,7 @@ void Feed(kinglet_session* session, uint32_t lane, size_t text, uint32_t from, u
         KINGLET_OK);
     ASSERT_EQ(Insist([&] { return kinglet_session_log_probability(session, lane, word, &one); }),
               KINGLET_OK);
-    ASSERT_EQ(Insist([&] { return kinglet_session_sample(session, lane, t, 0.9, &drawn); }),
+    ASSERT_EQ(Insist([&] { return kinglet_session_draw(session, lane, t, nullptr, &drawn); }),
               KINGLET_OK);
     ASSERT_EQ(Insist([&] {
                 return kinglet_session_log_probabilities(session, lane, all.data(), kWords);

@@ -1,0 +1,50 @@
+"""The C interface, written by `python/interface.py` from the headers; a test compares.
+
+Names are without "kinglet_". A function has the type of its result, then those of its arguments,
+a letter each. p: an address (a handle, an array, a function); s: bytes; i: int32; u: uint32;
+q: uint64; d: double; f: float; v: nothing.
+"""
+
+ABI_VERSION = 0  # KINGLET_ABI_VERSION
+
+FUNCTIONS = dict(entry.split("=") for entry in """
+generation_options_init=i:pu generation_create=i:pppqp generation_destroy=v:p generation_next=i:pp
+generation_ended=i:pup generation_ids=i:pupqp generation_text=i:pupqp abi_version=u:
+version_string=s: status_name=s:i error_message=s: model_options_init=i:pu model_open=i:spp
+model_open_memory=i:pqpp model_close=v:p model_vocabulary_size=i:pp model_start_token=i:pp
+model_positions=i:pp model_has_words=i:pp model_token_text=i:pupqp model_token_texts=i:ppqpp
+model_special_token=i:pup model_find_token=i:psqp model_source_vocabulary_size=i:pp
+model_longest_source=i:pp model_find_source_token=i:psqp model_tokenize=i:psqppqp
+model_detokenize=i:ppqpqp model_digest=i:ppqp model_backend=i:ppqp model_lane_bytes=i:pp
+model_state_bytes=i:pp session_options_init=i:pu session_create=i:ppp session_destroy=v:p
+session_lanes=i:pp session_step=i:puu session_step_lanes=i:pppq session_step_many=i:pupqpp
+session_encode=i:pupq session_reset=i:pu session_position=i:pup session_fork=i:puu
+session_cancel=i:p model_text_segments=i:psqpqp model_pooled_width=i:pp model_score_count=i:pp
+session_read=i:puppq session_look_at=i:puq session_pooled=i:pupq session_scores=i:puqpq
+session_save=i:pup session_restore=i:pup state_destroy=v:p state_position=i:pp state_equal=i:ppp
+state_hash=i:pp state_bytes=i:pp state_write=i:ppqp state_read=i:ppqp embedding_create=i:pp
+embedding_destroy=v:p embedding_width=i:pp embedding_classes=i:pp embedding_vectors=i:ppqpq
+embedding_classify=i:ppqppq session_log_probability=i:puup session_log_probabilities=i:pupq
+session_log_probabilities_of=i:pupqp session_probabilities=i:pupq session_top_k=i:puuppqp
+draw_options_init=i:pu session_draw=i:puqpp session_log_probability_lanes=i:pppqp
+session_top_k_lanes=i:ppquppqp session_draw_lanes=i:pppqpp session_compute_lanes=i:ppq
+session_last_work=i:pup session_score_tree=i:pppqpp session_top_p=i:pudppqp session_rank=i:puup
+session_allowed_top_k=i:pupquppqp session_allowed_probability=i:pupqp
+session_prefix_top_k=i:pusquppqp session_prefix_probability=i:pusqp
+session_next_characters=i:pusqppqp session_text_probability=i:pusqqpp
+session_text_next_characters=i:pusqqppqpp session_text_words=i:pusquuqpqppppp
+session_interval=i:puupp session_word_at=i:puup
+""".split())
+
+FIELDS = dict(entry.split("=") for entry in """
+generation_options.struct_size=u generation_options.streams=u generation_options.tokens=q
+generation_options.seed=q generation_options.draw=p generation_options.stop=s
+generation_options.stop_length=q generation_options.threads=u generation_options.reserved=u
+model_options.struct_size=u model_options.reserved=u model_options.session_memory_limit=q
+model_options.backend=s model_options.memory_limit=q model_options.log=p model_options.log_user=p
+session_options.struct_size=u session_options.empty_cache=u session_options.lanes=u
+session_options.threads=u draw_options.struct_size=u draw_options.top_k=u
+draw_options.temperature=d draw_options.top_p=d draw_options.excluded=p
+draw_options.excluded_count=q work.struct_size=u work.cache_computed=u work.clusters_opened=q
+work.multiplications=d work.additions=d work.others=d work.cluster_count=q
+""".split())
