@@ -145,7 +145,7 @@ void BlockCoder::SetProbabilities(std::span<const float> probabilities) {
 
 std::vector<std::byte> BlockCoder::Take() { return std::move(contents_->out); }
 
-Status RunCoders(Session& session, std::span<BlockCoder> coders) {
+Status RunCoders(Session& session, std::span<BlockCoder> coders, const StopAsked& stop) {
   std::vector<float> probabilities(session.model().vocabulary_size());
   std::vector<uint32_t> lanes, step_lanes, ids;
   for (uint32_t i = 0; i < coders.size(); ++i) {
@@ -154,6 +154,7 @@ Status RunCoders(Session& session, std::span<BlockCoder> coders) {
     if (!coders[i].done()) lanes.push_back(i);
   }
   while (!lanes.empty()) {
+    if (stop && stop()) return Status(KINGLET_CANCELLED, "compress: stopped by the caller");
     size_t most = 0;
     for (const uint32_t lane : lanes) most = std::max(most, coders[lane].waiting().size());
     for (size_t token = 0; token < most; ++token) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -70,9 +71,12 @@ class BlockCoder {
   std::unique_ptr<Contents> contents_;
 };
 
-// Runs each coder to its end as a lane of the session. Errors: those of the session. REQUIRES: at
-// most as many coders as lanes.
-Status RunCoders(Session& session, std::span<BlockCoder> coders);
+// Whether to stop; asked often, by several threads.
+using StopAsked = std::function<bool()>;
+
+// Runs each coder to its end as a lane of the session. `stop` may be empty. Errors: those of the
+// session; KINGLET_CANCELLED once `stop` returns true. REQUIRES: at most as many coders as lanes.
+Status RunCoders(Session& session, std::span<BlockCoder> coders, const StopAsked& stop);
 
 }  // namespace kinglet::compress
 

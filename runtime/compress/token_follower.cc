@@ -10,9 +10,7 @@ constexpr size_t kLongestToken = 256;
 
 bool IsWhite(uint8_t byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
-bool IsMark(unsigned byte) {
-  return byte < 128 && (byte | 32) - 'a' >= 26 && byte - '0' >= 10;
-}
+bool IsMark(unsigned byte) { return byte < 128 && (byte | 32) - 'a' >= 26 && byte - '0' >= 10; }
 
 }  // namespace
 
