@@ -42,29 +42,30 @@ class AdaptiveBit {
 class Correction {
  public:
   explicit Correction(size_t contexts) : table_(contexts * kEntries) {
-    for (size_t i = 0; i < table_.size(); ++i) {
-      const int odds = static_cast<int>(i % kEntries) * kWidth - kMostOdds;
-      table_[i] = static_cast<uint16_t>(Squash(odds));
+    for (size_t i = 0; i < kEntries; ++i) {
+      const int p = Squash(static_cast<int>(i) * kWidth - kMostOdds);
+      table_[i] = static_cast<uint32_t>(p) << 16;
     }
+    for (size_t i = kEntries; i < table_.size(); ++i) table_[i] = table_[i - kEntries];
   }
   int Correct(int odds, size_t context) {
     const int place = std::clamp(odds, -kMostOdds, kMostOdds) + kMostOdds;
     const int part = place % kWidth;
     const size_t low = context * kEntries + static_cast<size_t>(place / kWidth);
     nearest_ = low + (part > kWidth / 2 ? 1 : 0);
-    const int p = (table_[low] * (kWidth - part) + table_[low + 1] * part) / kWidth;
-    return std::clamp(p, 1, kOne - 1);
+    const uint64_t sum = uint64_t{table_[low]} * static_cast<uint64_t>(kWidth - part) +
+                         uint64_t{table_[low + 1]} * static_cast<uint64_t>(part);
+    return std::clamp(static_cast<int>(sum / kWidth >> 16), 1, kOne - 1);
   }
   void Update(bool bit, int shift) {
-    uint16_t& p = table_[nearest_];
-    const int target = bit ? kOne - 1 : 0;
-    p = static_cast<uint16_t>(p + ((target - p) >> shift));
+    uint32_t& p = table_[nearest_];
+    p = bit ? p + ((UINT32_MAX - p) >> shift) : p - (p >> shift);
   }
 
  private:
   static constexpr int kWidth = 176;
   static constexpr size_t kEntries = 2 * kMostOdds / kWidth + 2;
-  std::vector<uint16_t> table_;
+  std::vector<uint32_t> table_;  // probabilities in 2^-32ths
   size_t nearest_ = 0;
 };
 

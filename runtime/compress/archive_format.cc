@@ -15,6 +15,10 @@ constexpr std::string_view kFirstOfAnyVersion = "KZ";
 constexpr uint32_t kEndMark = uint32_t{3} << 30;
 constexpr uint32_t kLengthMask = (uint32_t{1} << 30) - 1;
 constexpr uint64_t kMostMissing = 4096;
+// A block's number is added to the check as this multiple, so that no few flipped bits of the check
+// make it that of a block near by.
+constexpr uint32_t kNumberFactor = 0x9E3779B1, kNumberInverse = 0x0E8B2F51;
+static_assert(kNumberFactor * kNumberInverse == 1);
 constexpr size_t kFieldBytes = 16;  // of a block's header, before the check
 
 uint32_t CheckOf(const ArchiveHeader& archive, std::span<const std::byte> fields) {
@@ -82,16 +86,19 @@ std::array<std::byte, BlockHeader::kBytes> BlockHeader::Bytes(const ArchiveHeade
   StoreLittle(size, bytes.data() + 4);
   StoreLittle(digest, bytes.data() + 8);
   const uint32_t check = CheckOf(archive, bytes);
-  StoreLittle(check ^ static_cast<uint32_t>(number), bytes.data() + kFieldBytes);
+  StoreLittle(check + static_cast<uint32_t>(number) * kNumberFactor, bytes.data() + kFieldBytes);
   return bytes;
+}
+
+BlockHeader FieldsOf(std::span<const std::byte> bytes) {
+  const auto first = LoadLittle<uint32_t>(bytes.data());
+  return {static_cast<BlockKind>(first >> 30), first & kLengthMask,
+          LoadLittle<uint32_t>(bytes.data() + 4), LoadLittle<uint64_t>(bytes.data() + 8)};
 }
 
 std::optional<BlockHeader::Numbered> BlockHeader::Of(std::span<const std::byte> bytes,
                                                      const ArchiveHeader& archive, uint64_t least) {
-  const auto first = LoadLittle<uint32_t>(bytes.data());
-  BlockHeader header = {static_cast<BlockKind>(first >> 30), first & kLengthMask,
-                        LoadLittle<uint32_t>(bytes.data() + 4),
-                        LoadLittle<uint64_t>(bytes.data() + 8)};
+  const BlockHeader header = FieldsOf(bytes);
   const bool is_possible = header.length > 0 && header.length <= archive.block_size &&
                            (header.kind == BlockKind::kRaw
                                 ? header.size == header.length
@@ -99,7 +106,7 @@ std::optional<BlockHeader::Numbered> BlockHeader::Of(std::span<const std::byte> 
                                       header.length <= (uint64_t{header.size} + 8) * kMostRatio);
   if (!is_possible) return std::nullopt;
   const uint32_t number =
-      LoadLittle<uint32_t>(bytes.data() + kFieldBytes) ^ CheckOf(archive, bytes);
+      (LoadLittle<uint32_t>(bytes.data() + kFieldBytes) - CheckOf(archive, bytes)) * kNumberInverse;
   const uint32_t after = number - static_cast<uint32_t>(least);
   if (after > kMostMissing) return std::nullopt;
   return Numbered{header, least + after};

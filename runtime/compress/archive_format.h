@@ -22,8 +22,8 @@ namespace kinglet::compress {
 
 inline constexpr uint32_t kLeastBlock = 1024, kMostBlock = uint32_t{1} << 26;
 inline constexpr uint32_t kDefaultBlock = uint32_t{1} << 20;
-// A coded block is at least this part of its text, since no bit costs less than a 2,840th.
-inline constexpr uint64_t kMostRatio = 2900;
+// The most bytes of text for a byte of a coded block: no bit costs less than log2(1 / (1 - 2^-15)).
+inline constexpr uint64_t kMostRatio = 23000;
 
 struct ArchiveHeader {
   static constexpr size_t kBytes = 24;
@@ -69,6 +69,9 @@ struct ArchiveEnd {
   // REQUIRES: kBytes bytes.
   static std::optional<ArchiveEnd> Of(std::span<const std::byte> bytes);
 };
+
+// The fields before a block's check, whatever they are. REQUIRES: BlockHeader::kBytes bytes.
+BlockHeader FieldsOf(std::span<const std::byte> bytes);
 
 // The low half of the XXH3-128 of the text and the bytes in the archive.
 uint64_t BlockDigest(std::span<const std::byte> text, std::span<const std::byte> stored);

@@ -60,7 +60,9 @@ std::optional<ScannedPart> ArchiveScanner::Lost() {
 // Looks for the next block, or for the end among the last bytes.
 std::optional<ScannedPart> ArchiveScanner::Search() {
   for (; Left().size() >= BlockHeader::kBytes; ++at_) {
-    if (const auto block = BlockHeader::Of(Left(), *header_, number_)) {
+    const auto block = BlockHeader::Of(Left(), *header_, number_);
+    // At the end of the input a block that is not complete is none.
+    if (block && (!has_ended_ || Left().size() - BlockHeader::kBytes >= block->header.size)) {
       searching_ = false;
       const uint64_t first = std::exchange(number_, block->number);
       if (first == number_) return ScannedGap{first, first};

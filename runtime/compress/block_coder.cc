@@ -11,7 +11,7 @@
 namespace kinglet::compress {
 namespace {
 
-// The network predicts if it knows at least one in so many bytes.
+// The network predicts if it knows at least one byte in this number.
 constexpr size_t kLeastShare = 4;
 
 // The bytes of a text that are tokens.
@@ -57,7 +57,7 @@ const TokenSpellings* SharedWords::Of(TokenStyle style) const {
 
 struct BlockCoder::Contents {
   Contents(const SharedWords& words, TokenStyle style, size_t length)
-      : model(length), bytes_left(length) {
+      : model(length, style == TokenStyle::kSpaced), bytes_left(length) {
     if (const TokenSpellings* const spellings = words.Of(style)) {
       guide.emplace(*spellings, style, words.special());
     }

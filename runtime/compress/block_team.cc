@@ -41,14 +41,22 @@ Result<BlockTeam> BlockTeam::Create(std::shared_ptr<const Model> model, uint32_t
   }
 }
 
-// Calls Result<BlockCoder> code(i) for each block, runs the coders in threads and returns what they
+// Calls Result<BlockCoder> code(i) for each block, whose text has lengths[i] bytes, runs the coders in threads and returns what they
 // give; empty bytes where `code` refuses.
 template <class Code>
-Result<std::vector<std::vector<std::byte>>> BlockTeam::RunEach(size_t count, const Code& code) {
+Result<std::vector<std::vector<std::byte>>> BlockTeam::RunEach(std::span<const size_t> lengths,
+                                                               const Code& code) {
+  const size_t count = lengths.size();
   std::vector<std::vector<std::byte>> results(count);
   std::vector<Status> statuses(count);
   const auto run = [&](size_t i) {
     try {
+      const uint64_t bytes = BlockCoder::MemoryOf(*model_, lengths[i]);
+      if (!model_->budget()->Claim(bytes)) {
+        statuses[i] = NoMemory();
+        return;
+      }
+      const MemoryClaim claim(model_->budget(), bytes);
       Result<BlockCoder> coder = code(i);
       if (!coder.ok()) return;
       statuses[i] = RunCoders(*sessions_[i], {&*coder, 1}, stop_);
@@ -72,13 +80,17 @@ Result<std::vector<std::vector<std::byte>>> BlockTeam::RunEach(size_t count, con
 
 Result<std::vector<std::vector<std::byte>>> BlockTeam::Compress(
     std::span<const std::vector<std::byte>> texts) {
-  return RunEach(texts.size(), [&](size_t i) -> Result<BlockCoder> {
+  std::vector<size_t> lengths;
+  for (const std::vector<std::byte>& text : texts) lengths.push_back(text.size());
+  return RunEach(lengths, [&](size_t i) -> Result<BlockCoder> {
     return BlockCoder::Compress(*words_, texts[i]);
   });
 }
 
 Result<std::vector<std::vector<std::byte>>> BlockTeam::Restore(std::span<const Coded> blocks) {
-  return RunEach(blocks.size(), [&](size_t i) {
+  std::vector<size_t> lengths;
+  for (const Coded& block : blocks) lengths.push_back(block.length);
+  return RunEach(lengths, [&](size_t i) {
     return BlockCoder::Restore(*words_, blocks[i].bytes, blocks[i].length);
   });
 }

@@ -19,7 +19,7 @@ class BlockTeam {
  public:
   // Errors: KINGLET_INVALID_ARGUMENT for no threads; KINGLET_UNSUPPORTED for a model that cannot
   // predict the next token of a text, or on a backend whose bits are its own; those of
-  // Session::Create.
+  // Session::Create. Each block's memory is claimed from the model's limit.
   static Result<BlockTeam> Create(std::shared_ptr<const Model> model, uint32_t threads,
                                   StopAsked stop = {});
 
@@ -40,7 +40,8 @@ class BlockTeam {
  private:
   BlockTeam() = default;
   template <class Code>
-  Result<std::vector<std::vector<std::byte>>> RunEach(size_t count, const Code& code);
+  Result<std::vector<std::vector<std::byte>>> RunEach(std::span<const size_t> lengths,
+                                                      const Code& code);
 
   std::shared_ptr<const Model> model_;
   StopAsked stop_;

@@ -9,8 +9,14 @@ namespace {
 constexpr int kLeastTableBits = 10, kMostTableBits = 18;
 constexpr size_t kRefinedOfTable = 16 * 64;
 constexpr uint32_t kRefinedLimit = 255, kDirectLimit = 250;
-constexpr int kSetRate = 6, kLastRate = 2;
+// Rates of weights: without hints; with hints at first, falling by one every kRateBits bits to a
+// least one, which depends on the hints; and of the last set.
+constexpr int kRate = 24, kFirstHintedRate = 24, kLeastWholeRate = 4, kLeastPartRate = 20;
+constexpr uint32_t kRateBits = 4096;
+constexpr int kLastRate = 4;
+constexpr size_t kHintInput = 5;  // among those that are not of a table
 constexpr int kHashedBits = 16;
+constexpr int kLeast = 2;  // see kMostRatio in archive_format.h
 
 // The entry of a counter among those of its table.
 size_t RefinedPlace(BitCounter counter) {
@@ -30,20 +36,25 @@ int ByteModel::TableBits(size_t bytes) {
   return std::clamp(static_cast<int>(std::bit_width(bytes)) - 2, kLeastTableBits, kMostTableBits);
 }
 
+int ByteModel::CorrectionBits(size_t bytes) {
+  return std::clamp(static_cast<int>(std::bit_width(bytes)), kLeastTableBits, kHashedBits);
+}
+
 uint64_t ByteModel::MemoryOf(size_t bytes) {
   constexpr uint64_t kRest = uint64_t{1} << 20;
   const uint64_t table = (sizeof(BitCounter) * ContextTable::kSlotSize) << TableBits(bytes);
   return kRest + kTables * table + (uint64_t{2 * sizeof(uint32_t)} << TableBits(bytes));
 }
 
-ByteModel::ByteModel(size_t bytes)
+ByteModel::ByteModel(size_t bytes, bool hints_are_whole)
     : tables_(kTables, ContextTable(TableBits(bytes))),
       order_0_(256),
       order_1_(65536),
-      last_set_(kSets + 1, Hint::kContexts * 8, 65536 / static_cast<int>(kSets)),
       hint_correction_(Hint::kContexts * 16),
-      correction_1_(65536),
-      correction_2_(size_t{1} << kHashedBits) {
+      correction_1_(size_t{1} << CorrectionBits(bytes)),
+      correction_2_(size_t{1} << CorrectionBits(bytes)),
+      correction_bits_(CorrectionBits(bytes)),
+      least_rate_(hints_are_whole ? kLeastWholeRate : kLeastPartRate) {
   refined_.reserve(kTables * kRefinedOfTable);
   for (size_t i = 0; i < kTables * kRefinedOfTable; ++i) {
     const int p = static_cast<int>(i % 64) * 1024 + 512;
@@ -51,11 +62,18 @@ ByteModel::ByteModel(size_t bytes)
   }
   matches_.emplace_back(8, TableBits(bytes));
   matches_.emplace_back(5, TableBits(bytes));
-  constexpr int kFirstWeight = 65536 / 6;
+  // Contexts come in pairs, without a hint and with one.
+  std::vector<int32_t> rows[2];
+  rows[0].assign(kInputs, kOneWeight / 6);
+  rows[1].assign(kInputs, kOneWeight / 44);
+  rows[1][2 * kTables + kHintInput] = kOneWeight / 16 * (hints_are_whole ? 11 : 6);
+  rows[1][2 * kTables + kHintInput + 1] = kOneWeight / 6;
   for (const size_t contexts : {size_t{256}, size_t{256}, Hint::kContexts * 8,
-                                (MatchModel::kMostLength + 1) * 8, size_t{65536 / 8}}) {
-    sets_.emplace_back(kInputs, contexts, kFirstWeight);
+                                (MatchModel::kMostLength + 1) * 8, size_t{2048}}) {
+    sets_.emplace_back(rows, 2 * contexts);
   }
+  const std::vector<int32_t> row(kSets + 1, kOneWeight / static_cast<int>(kSets));
+  last_set_.emplace_back(std::span(&row, 1), Hint::kContexts * 8);
   FindSlots();
 }
 
@@ -91,34 +109,43 @@ uint32_t ByteModel::Predict(const Hint& hint) {
   rest[2] = Stretch(order_1_[contexts_.last() << 8 | bits_so_far_].p());
   rest[3] = matches_[0].Odds(bits_so_far_, bit_index_);
   rest[4] = matches_[1].Odds(bits_so_far_, bit_index_);
-  rest[5] = rest[6] = rest[7] = 0;
+  std::fill(rest + kHintInput, rest + kFixed, 0);
   if (hint.p != 0) {
     const int odds = Stretch(hint.p);
-    rest[5] = odds;
+    rest[kHintInput] = odds;
     const int corrected = hint_correction_.Correct(
         odds, hint.context * 16 + static_cast<size_t>(bit_index_) + (known > 3 ? 8 : 0));
-    rest[6] = Stretch(corrected);
-    rest[7] = (corrected - kOne / 2) >> 5;
+    rest[kHintInput + 1] = Stretch(corrected);
+    rest[kHintInput + 2] = (corrected - kOne / 2) >> 5;
   }
   const auto bit_index = static_cast<size_t>(bit_index_);
   const size_t chosen[kSets] = {
       bits_so_far_, contexts_.last(), hint.context * 8 + known,
       std::max(matches_[0].Bucket(), matches_[1].Bucket()) * 8 + bit_index,
-      (contexts_.last_eight() >> 8 & 0xE0) << 5 | (contexts_.last() >> 3) << 3 << 2 | bit_index};
-  for (size_t i = 0; i < kSets; ++i) answers_[i] = sets_[i].Mix(inputs_, chosen[i]);
+      (contexts_.last_eight() >> 13 & 7) << 8 | contexts_.last() >> 3 << 3 | bit_index};
+  const size_t hinted = hint.p != 0 ? 1 : 0;
+  for (size_t i = 0; i < kSets; ++i) answers_[i] = sets_[i].Mix(inputs_, 2 * chosen[i] + hinted);
   answers_[kSets] = 256;
-  mixed_ = last_set_.Mix(answers_, hint.context * 8 + bit_index);
+  mixed_ = last_set_.front().Mix(answers_, hint.context * 8 + bit_index);
   const int p = Squash(mixed_);
-  const int p_1 = correction_1_.Correct(mixed_, contexts_.last() << 8 | bits_so_far_);
-  const uint64_t hash = Scatter((contexts_.last_eight() & 0xFFFFFF) << 8 | bits_so_far_);
-  const int p_2 = correction_2_.Correct(mixed_, hash >> (64 - kHashedBits));
-  return static_cast<uint32_t>(std::clamp((2 * p + p_1 + p_2) / 4, 16, kOne - 16));
+  const auto hashed = [&](uint64_t bytes) {
+    return Scatter(bytes << 8 | bits_so_far_) >> (64 - correction_bits_);
+  };
+  const int p_1 = correction_1_.Correct(mixed_, hashed(contexts_.last()));
+  const int p_2 = correction_2_.Correct(mixed_, hashed(contexts_.last_eight() & 0xFFFFFF));
+  return static_cast<uint32_t>(std::clamp((2 * p + p_1 + p_2 + 2) / 4, kLeast, kOne - kLeast));
 }
 
 void ByteModel::Update(bool bit) {
   const unsigned nibble = InSlot(bits_so_far_, bit_index_);
-  for (WeightSet& set : sets_) set.Update(inputs_, bit, kSetRate);
-  last_set_.Update(answers_, bit, kLastRate);
+  int rate = kRate;
+  if (hint_.p != 0) {
+    const auto steps =
+        static_cast<int>(std::min<uint64_t>(hinted_bits_++ / kRateBits, kFirstHintedRate));
+    rate = std::max(kFirstHintedRate - steps, least_rate_);
+  }
+  for (WeightSet& set : sets_) set.Update(inputs_, bit, rate);
+  last_set_.front().Update(answers_, bit, kLastRate);
   for (size_t i = 0; i < kTables; ++i) {
     refined_[seen_[i]].Update(bit, kRefinedLimit);
     UpdateCounter(slots_[i][nibble], bit);

@@ -26,8 +26,9 @@ struct Hint {
 
 class ByteModel {
  public:
-  // For texts of up to `bytes` bytes. Takes at most MemoryOf(bytes). Throws std::bad_alloc.
-  explicit ByteModel(size_t bytes);
+  // For texts of up to `bytes` bytes. Takes at most MemoryOf(bytes). `hints_are_whole`: whether
+  // hints know all that may follow, so that they are trusted more. Throws std::bad_alloc.
+  ByteModel(size_t bytes, bool hints_are_whole);
   static uint64_t MemoryOf(size_t bytes);
 
   // The probability of a one in 2^-16ths: 0 < p < 2^16.
@@ -44,6 +45,7 @@ class ByteModel {
   static constexpr size_t kSets = 5;
 
   static int TableBits(size_t bytes);
+  static int CorrectionBits(size_t bytes);
   void FindSlots();
 
   ByteContexts contexts_;
@@ -54,11 +56,14 @@ class ByteModel {
   std::vector<AdaptiveBit> order_0_, order_1_;
   std::vector<MatchModel> matches_;
   std::vector<WeightSet> sets_;
-  WeightSet last_set_;
+  std::vector<WeightSet> last_set_;  // one, after these
   std::array<int32_t, kInputs> inputs_ = {};
   std::array<int32_t, kSets + 1> answers_ = {};
   Correction hint_correction_, correction_1_, correction_2_;
+  int correction_bits_;
   Hint hint_;
+  int least_rate_;  // of weights with hints
+  uint64_t hinted_bits_ = 0;
   int mixed_ = 0;             // odds
   unsigned bits_so_far_ = 1;  // of this byte, after a leading 1
   int bit_index_ = 0;

@@ -54,7 +54,7 @@ class TokenFollower {
   TokenSpellings::Range range_;
   std::string begun_;
   bool lost_ = false;
-  uint32_t best_rank_ = 0, best_length_ = 0;  // the longest token of the beginning; length 0: none
+  uint32_t best_rank_ = 0, best_length_ = 0;  // the longest token that begins so, if any
 };
 
 }  // namespace kinglet::compress
