@@ -32,8 +32,9 @@ class NewFile {
   ~NewFile();
 
   const std::string& temporary_path() const;
-  // Renames the file to its path. REQUIRES: sealed, by Write or Seal; the first call. Errors: KINGLET_IO_ERROR. If only the
-  // synchronisation of the folder fails, the file has its path but might not survive a crash.
+  // Renames the file to its path. REQUIRES: sealed, by Write or Seal; the first call. Errors:
+  // KINGLET_IO_ERROR. If only the synchronisation of the folder fails, the file has its path but
+  // might not survive a crash.
   Status Commit();
 
  private:

@@ -17,6 +17,7 @@ namespace {
 struct CompressOptions {
   ArchiveOptions archive;
   uint32_t block = compress::kDefaultBlock;
+  bool fast = false;
 };
 
 // Writes what happened to one file.
@@ -48,6 +49,7 @@ Status CompressFile(const std::string& input, const std::shared_ptr<const Model>
       auto writer,
       compress::ArchiveWriter::Create(model, {.block_size = options.block,
                                               .threads = static_cast<uint32_t>(common.threads),
+                                              .fast = options.fast,
                                               .stop = Interrupted}));
   KINGLET_ASSIGN_OR_RETURN(ArchiveOutput output, ArchiveOutput::Open(path, common.force, console));
   std::vector<std::byte> bytes;
@@ -92,6 +94,7 @@ Command AddCompress(Arguments& program) {
       .Between(compress::kLeastBlock, compress::kMostBlock)
       .Placeholder("BYTES")
       .ShowDefault();
+  compress.AddFlag("--fast", options->fast, "mix less: faster, and a little larger");
   compress.Footer(
       "FILE becomes FILE.kz. To restore it takes the same model: its digest is in the archive.\n"
       "The bytes depend on neither the machine nor --threads.\n\n"

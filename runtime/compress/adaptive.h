@@ -40,7 +40,12 @@ class AdaptiveBit {
 // Corrects a probability by what followed such probabilities in such a context: for each context a
 // table over the odds, read between two entries.
 class Correction {
+ private:
+  static constexpr int kWidth = 176;
+  static constexpr size_t kEntries = 2 * kMostOdds / kWidth + 2;
+
  public:
+  static constexpr size_t kBytesOfContext = kEntries * sizeof(uint32_t);
   explicit Correction(size_t contexts) : table_(contexts * kEntries) {
     for (size_t i = 0; i < kEntries; ++i) {
       const int p = Squash(static_cast<int>(i) * kWidth - kMostOdds);
@@ -63,8 +68,6 @@ class Correction {
   }
 
  private:
-  static constexpr int kWidth = 176;
-  static constexpr size_t kEntries = 2 * kMostOdds / kWidth + 2;
   std::vector<uint32_t> table_;  // probabilities in 2^-32ths
   size_t nearest_ = 0;
 };

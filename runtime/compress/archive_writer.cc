@@ -27,7 +27,7 @@ Result<ArchiveWriter> ArchiveWriter::Create(std::shared_ptr<const Model> model,
   header.SetModel(model->file().digest());
   KINGLET_ASSIGN_OR_RETURN(BlockTeam team,
                            BlockTeam::Create(std::move(model), options.threads, options.stop));
-  return ArchiveWriter(std::move(team), header);
+  return ArchiveWriter(std::move(team), header, options.fast);
 }
 
 Status ArchiveWriter::Add(std::span<const std::byte> text, std::vector<std::byte>& out) {
@@ -48,7 +48,7 @@ Status ArchiveWriter::Add(std::span<const std::byte> text, std::vector<std::byte
 
 Status ArchiveWriter::WriteBlocks(std::vector<std::byte>& out) {
   if (!std::exchange(begun_, true)) AppendBytes(header_.Bytes(), out);
-  KINGLET_ASSIGN_OR_RETURN(const auto coded, team_.Compress(blocks_));
+  KINGLET_ASSIGN_OR_RETURN(const auto coded, team_.Compress(blocks_, fast_));
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const bool is_raw = coded[i].size() >= blocks_[i].size();
     const std::vector<std::byte>& stored = is_raw ? blocks_[i] : coded[i];

@@ -21,6 +21,7 @@ class ArchiveWriter {
   struct Options {
     uint32_t block_size = kDefaultBlock;
     uint32_t threads = 1;  // blocks that are compressed at the same time; the bytes do not change
+    bool fast = false;     // mix less: faster, and a little larger
     StopAsked stop = {};
   };
   // Errors: KINGLET_INVALID_ARGUMENT for options out of their ranges; those of BlockTeam::Create.
@@ -33,13 +34,13 @@ class ArchiveWriter {
   Status Finish(std::vector<std::byte>& out);
 
  private:
-  ArchiveWriter(BlockTeam team, const ArchiveHeader& header)
-      : team_(std::move(team)), header_(header) {}
+  ArchiveWriter(BlockTeam team, const ArchiveHeader& header, bool fast)
+      : team_(std::move(team)), header_(header), fast_(fast) {}
   Status WriteBlocks(std::vector<std::byte>& out);
 
   BlockTeam team_;
   ArchiveHeader header_;
-  bool begun_ = false;
+  bool fast_, begun_ = false;
   std::vector<std::vector<std::byte>> blocks_;  // texts
   uint64_t number_ = 0, length_ = 0;
   DigestStream digest_;

@@ -14,6 +14,9 @@ namespace {
 // The network predicts if it knows at least one byte in this number.
 constexpr size_t kLeastShare = 4;
 
+// In a block's first byte, with the style.
+constexpr std::byte kFast{0x80};
+
 // The bytes of a text that are tokens.
 size_t KnownBytes(const TokenSpellings& spellings, TokenStyle style,
                   std::span<const std::byte> text) {
@@ -56,8 +59,8 @@ const TokenSpellings* SharedWords::Of(TokenStyle style) const {
 }
 
 struct BlockCoder::Contents {
-  Contents(const SharedWords& words, TokenStyle style, size_t length)
-      : model(length, style == TokenStyle::kSpaced), bytes_left(length) {
+  Contents(const SharedWords& words, TokenStyle style, bool fast, size_t length)
+      : model({length, style == TokenStyle::kSpaced, fast}), bytes_left(length) {
     if (const TokenSpellings* const spellings = words.Of(style)) {
       guide.emplace(*spellings, style, words.special());
     }
@@ -99,23 +102,26 @@ BlockCoder::BlockCoder(BlockCoder&&) noexcept = default;
 BlockCoder& BlockCoder::operator=(BlockCoder&&) noexcept = default;
 BlockCoder::~BlockCoder() = default;
 
-BlockCoder BlockCoder::Compress(const SharedWords& words, std::span<const std::byte> text) {
+BlockCoder BlockCoder::Compress(const SharedWords& words, std::span<const std::byte> text,
+                                bool fast) {
   const TokenStyle style = words.StyleOf(text);
-  auto contents = std::make_unique<Contents>(words, style, text.size());
+  auto contents = std::make_unique<Contents>(words, style, fast, text.size());
   contents->given = text;
-  contents->out.push_back(static_cast<std::byte>(style));
+  contents->out.push_back(static_cast<std::byte>(style) | (fast ? kFast : std::byte{0}));
   contents->writer.emplace(contents->out);
   return BlockCoder(std::move(contents));
 }
 
 Result<BlockCoder> BlockCoder::Restore(const SharedWords& words, std::span<const std::byte> bytes,
                                        size_t length) {
-  const auto style = bytes.empty() ? TokenStyle::kNone : static_cast<TokenStyle>(bytes[0]);
+  const std::byte first = bytes.empty() ? std::byte{0} : bytes[0];
+  const auto style = static_cast<TokenStyle>(first & ~kFast);
+  const bool fast = (first & kFast) != std::byte{0};
   if (bytes.empty() || (style != TokenStyle::kNone && words.Of(style) == nullptr)) {
     return Status::Refusal(KINGLET_CORRUPT, "compressed block", "style", "one that the model has",
                            bytes.empty() ? "none" : std::to_string(static_cast<int>(bytes[0])));
   }
-  auto contents = std::make_unique<Contents>(words, style, length);
+  auto contents = std::make_unique<Contents>(words, style, fast, length);
   contents->reader.emplace(bytes.subspan(1));
   return BlockCoder(std::move(contents));
 }

@@ -43,8 +43,8 @@ class SharedWords {
 // can be lanes of one session.
 class BlockCoder {
  public:
-  // Compresses a block. REQUIRES: `words` outlives the coder, and `text` too.
-  static BlockCoder Compress(const SharedWords& words, std::span<const std::byte> text);
+  // Compresses a block; `fast` mixes less. REQUIRES: `words` outlives the coder, and `text` too.
+  static BlockCoder Compress(const SharedWords& words, std::span<const std::byte> text, bool fast);
   // Restores a block of `length` bytes. Any bytes give some text. KINGLET_CORRUPT for a style that
   // the model does not have. REQUIRES: `words` and `bytes` outlive the coder.
   static Result<BlockCoder> Restore(const SharedWords& words, std::span<const std::byte> bytes,

@@ -41,8 +41,8 @@ Result<BlockTeam> BlockTeam::Create(std::shared_ptr<const Model> model, uint32_t
   }
 }
 
-// Calls Result<BlockCoder> code(i) for each block, whose text has lengths[i] bytes, runs the coders in threads and returns what they
-// give; empty bytes where `code` refuses.
+// Calls Result<BlockCoder> code(i) for each block, whose text has lengths[i] bytes, runs the coders
+// in threads and returns what they give; empty bytes where `code` refuses.
 template <class Code>
 Result<std::vector<std::vector<std::byte>>> BlockTeam::RunEach(std::span<const size_t> lengths,
                                                                const Code& code) {
@@ -79,11 +79,11 @@ Result<std::vector<std::vector<std::byte>>> BlockTeam::RunEach(std::span<const s
 }
 
 Result<std::vector<std::vector<std::byte>>> BlockTeam::Compress(
-    std::span<const std::vector<std::byte>> texts) {
+    std::span<const std::vector<std::byte>> texts, bool fast) {
   std::vector<size_t> lengths;
   for (const std::vector<std::byte>& text : texts) lengths.push_back(text.size());
   return RunEach(lengths, [&](size_t i) -> Result<BlockCoder> {
-    return BlockCoder::Compress(*words_, texts[i]);
+    return BlockCoder::Compress(*words_, texts[i], fast);
   });
 }
 

@@ -28,7 +28,7 @@ class BlockTeam {
   // The compressed texts. REQUIRES: at most together() texts. Errors: those of the session, and
   // KINGLET_OUT_OF_MEMORY.
   Result<std::vector<std::vector<std::byte>>> Compress(
-      std::span<const std::vector<std::byte>> texts);
+      std::span<const std::vector<std::byte>> texts, bool fast);
   // A compressed text, and its length.
   struct Coded {
     std::span<const std::byte> bytes;

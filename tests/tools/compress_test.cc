@@ -40,6 +40,9 @@ TEST_F(CompressTest, FilesComeBackUnchanged) {
   EXPECT_EQ(folder_.Run("decompress m.kgl text.txt.kz -o back.txt").exit_status, 0);
   EXPECT_EQ(folder_.Read("back.txt"), text_);
   EXPECT_EQ(folder_.Read("text.txt"), text_);
+  const std::string fast = folder_.Run("compress m.kgl --fast", text_).out;
+  EXPECT_NE(fast, archive);
+  EXPECT_EQ(folder_.Run("decompress m.kgl", fast).out, text_);
   folder_.Write("copy.txt", text_);
   EXPECT_EQ(folder_.Run("compress m.kgl copy.txt text.txt --threads 2 --force").exit_status, 0);
   EXPECT_EQ(folder_.Read("copy.txt.kz"), archive);

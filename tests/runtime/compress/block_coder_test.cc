@@ -14,7 +14,8 @@ std::vector<Bytes> CodeTogether(const Model& model, Session& session,
                                 const std::vector<Bytes>& texts) {
   const SharedWords words(model);
   std::vector<BlockCoder> coders;
-  for (const Bytes& text : texts) coders.push_back(BlockCoder::Compress(words, text));
+  for (const Bytes& text : texts)
+    coders.push_back(BlockCoder::Compress(words, text, text.size() % 2 == 1));
   EXPECT_TRUE(RunCoders(session, coders, {}).ok());
   std::vector<Bytes> coded;
   for (BlockCoder& coder : coders) coded.push_back(coder.Take());
@@ -40,7 +41,7 @@ std::vector<Bytes> RestoreTogether(const Model& model, Session& session,
 std::vector<Bytes> SomeTexts() {
   std::vector<Bytes> texts = {{}};
   for (uint64_t kind = 0; kind < kTextKinds; ++kind) {
-    texts.push_back(MakeText(kind, 500 + 150 * kind, kind));
+    texts.push_back(MakeText(kind, 500 + 151 * kind, kind));
   }
   return texts;
 }
@@ -98,7 +99,7 @@ TEST(BlockCoder, StopsWhenAsked) {
   const SharedWords words(*model);
   const auto session = Start(model);
   const Bytes text = MakeText(1, 5000, 1);
-  BlockCoder coder = BlockCoder::Compress(words, text);
+  BlockCoder coder = BlockCoder::Compress(words, text, text.size() % 2 == 1);
   int asked = 0;
   EXPECT_EQ(RunCoders(*session, {&coder, 1}, [&] { return ++asked > 10; }).code(),
             KINGLET_CANCELLED);

@@ -14,16 +14,16 @@ TEST(BlockTeam, ThreadsChangeNoByte) {
   auto team = BlockTeam::Create(model, 3);
   ASSERT_TRUE(team.ok());
   EXPECT_EQ(team->together(), 3u);
-  const auto coded = team->Compress(texts);
+  const auto coded = team->Compress(texts, false);
   ASSERT_TRUE(coded.ok());
   auto alone = BlockTeam::Create(model, 1);
   std::vector<BlockTeam::Coded> blocks;
   for (size_t i = 0; i < texts.size(); ++i) {
-    EXPECT_EQ((*alone->Compress(std::span(texts).subspan(i, 1)))[0], (*coded)[i]);
+    EXPECT_EQ((*alone->Compress(std::span(texts).subspan(i, 1), false))[0], (*coded)[i]);
     blocks.push_back({(*coded)[i], texts[i].size()});
   }
   EXPECT_EQ(*team->Restore(blocks), texts);
-  EXPECT_TRUE(team->Compress({})->empty());
+  EXPECT_TRUE(team->Compress({}, false)->empty());
 }
 
 TEST(BlockTeam, RefusesWhatHasBitsOfItsOwn) {

@@ -10,8 +10,8 @@ namespace kinglet::compress::byte_model_test {
 namespace {
 
 // Bits that the text costs; hints are of the right bit with this probability, or absent for 0.
-double CostOf(const Bytes& text, int right = 0) {
-  ByteModel model(text.size(), true);
+double CostOf(const Bytes& text, int right = 0, bool fast = false) {
+  ByteModel model({text.size(), true, fast});
   double bits = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     for (int j = 7; j >= 0; --j) {
@@ -42,6 +42,7 @@ TEST(ByteModel, LosesLittleOnWhatHasNoPattern) {
 TEST(ByteModel, BelievesHintsThatAreRight) {
   const Bytes text = MakeText(0, 3000, 2);
   EXPECT_LT(CostOf(text, 64000), 3000 * 1.2);
+  EXPECT_LT(CostOf(text, 64000, true), 3000 * 1.2);
   // Hints of no information do no harm.
   EXPECT_LT(CostOf(text, kOne / 2), 3000 * 8 * 1.03);
 }
