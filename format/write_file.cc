@@ -171,6 +171,8 @@ struct NewFile::Contents {
     if (folder_descriptor >= 0) ::close(folder_descriptor);
   }
   std::string path, folder, target;
+  std::optional<mode_t> mode;  // of the file that is replaced
+  uint64_t written = 0;
   int folder_descriptor = -1;
   TemporaryFile file;
 };
@@ -182,12 +184,10 @@ NewFile::~NewFile() = default;
 
 const std::string& NewFile::temporary_path() const { return contents_->file.name(); }
 
-Result<NewFile> NewFile::Write(std::span<const std::span<const std::byte>> pieces,
-                               const std::string& path) {
+Result<NewFile> NewFile::Create(const std::string& path) {
   auto contents = std::make_unique<Contents>();
   contents->path = path;
-  std::optional<mode_t> mode;
-  KINGLET_RETURN_IF_ERROR(ResolveTarget(path, contents->target, mode));
+  KINGLET_RETURN_IF_ERROR(ResolveTarget(path, contents->target, contents->mode));
   const std::string& folder = contents->folder = FolderOf(contents->target);
   // Opened before anything is written, so that a folder that cannot be opened for synchronisation
   // is refused while the old file still has its path.
@@ -195,26 +195,45 @@ Result<NewFile> NewFile::Write(std::span<const std::span<const std::byte>> piece
   if (contents->folder_descriptor < 0) {
     return WriteFailed(path, "folder " + folder, "a readable folder", errno);
   }
-  TemporaryFile& file = contents->file;
-  if (const int reason = file.Create(folder)) {
+  if (const int reason = contents->file.Create(folder)) {
     return WriteFailed(path, "folder " + folder, "a writable folder", reason);
   }
-  uint64_t size = 0, written = 0;
-  for (const std::span<const std::byte> piece : pieces) size += piece.size();
-  for (const std::span<const std::byte> piece : pieces) {
-    if (const int reason = WriteAll(file.descriptor(), piece, written)) {
-      return WriteFailed(path, Numbered("byte", written), BytesText(size) + " written", reason);
-    }
+  return NewFile(std::move(contents));
+}
+
+Status NewFile::Append(std::span<const std::byte> bytes) {
+  Contents& file = *contents_;
+  const uint64_t size = file.written + bytes.size();
+  if (const int reason = WriteAll(file.file.descriptor(), bytes, file.written)) {
+    return WriteFailed(file.path, Numbered("byte", file.written), BytesText(size) + " written",
+                       reason);
   }
-  if (mode && ::fchmod(file.descriptor(), *mode) != 0) {
+  return {};
+}
+
+Status NewFile::Seal() {
+  TemporaryFile& file = contents_->file;
+  const std::string& path = contents_->path;
+  if (contents_->mode && ::fchmod(file.descriptor(), *contents_->mode) != 0) {
     return WriteFailed(path, "permissions", "those of the file that is replaced", errno);
   }
   if (SynchroniseFile(file.descriptor()) != 0) {
     return WriteFailed(path, "fsync", "bytes on the disk", errno);
   }
-  if (const int reason = file.Close())
+  if (const int reason = file.Close()) {
     return WriteFailed(path, "close", "bytes on the disk", reason);
-  return NewFile(std::move(contents));
+  }
+  return {};
+}
+
+Result<NewFile> NewFile::Write(std::span<const std::span<const std::byte>> pieces,
+                               const std::string& path) {
+  KINGLET_ASSIGN_OR_RETURN(NewFile file, Create(path));
+  for (const std::span<const std::byte> piece : pieces) {
+    KINGLET_RETURN_IF_ERROR(file.Append(piece));
+  }
+  KINGLET_RETURN_IF_ERROR(file.Seal());
+  return file;
 }
 
 Status NewFile::Commit() {

@@ -22,13 +22,19 @@ class NewFile {
   // the system's reason.
   static Result<NewFile> Write(std::span<const std::span<const std::byte>> pieces,
                                const std::string& path);
+  // An empty file that Append fills; errors and rules are those of Write. Seal comes before Commit.
+  static Result<NewFile> Create(const std::string& path);
+  Status Append(std::span<const std::byte> bytes);
+  // Writes everything to the disk and closes the file.
+  Status Seal();
   NewFile(NewFile&&) noexcept;
   NewFile& operator=(NewFile&&) noexcept;
   ~NewFile();
 
   const std::string& temporary_path() const;
-  // Renames the file to its path. REQUIRES: the first call. Errors: KINGLET_IO_ERROR. If only the
-  // synchronisation of the folder fails, the file has its path but might not survive a crash.
+  // Renames the file to its path. REQUIRES: sealed, by Write or Seal; the first call. Errors:
+  // KINGLET_IO_ERROR. If only the synchronisation of the folder fails, the file has its path but
+  // might not survive a crash.
   Status Commit();
 
  private:

@@ -1,6 +1,6 @@
 // Writes the seeds that only kinglet can write: model files and states.
 //
-//   write_seeds FOLDER           FOLDER/model_file/NAME, FOLDER/state/NAME
+//   write_seeds FOLDER           FOLDER/model_file/NAME, FOLDER/state/NAME, FOLDER/archive/NAME
 //   write_seeds FOLDER COUNT     the first mutants (tests/fuzz/mutants.h): FOLDER/NUMBER.kgl
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "runtime/compress/archive_writer.h"
 #include "runtime/session.h"
+#include "tests/fuzz/archive_model.h"
 #include "tests/fuzz/mutants.h"
 #include "tests/fuzz/repair.h"
 #include "tests/fuzz/state_models.h"
@@ -80,6 +82,18 @@ int main(int argc, char** argv) {
     std::vector<std::byte> bytes(1 + state->BlobBytes(), std::byte{choice});
     state->WriteBlob(std::span(bytes).subspan(1));
     WriteSeed(folder / "state" / std::to_string(choice), bytes);
+  }
+  const std::pair<const char*, std::string> texts[] = {
+      {"empty", ""},
+      {"raw", "\x8f\x01\xfe"},
+      {"words", "the w3 w4\nthe w3 unheard w5, w3\n"},
+      {"blocks", std::string(1500, 'w') + std::string(1000, ' ')}};
+  for (const auto& [name, text] : texts) {
+    auto writer = compress::ArchiveWriter::Create(fuzz::ArchiveModel(), {.block_size = 1024});
+    std::vector<std::byte> bytes;
+    if (!writer.ok() || !writer->Add(std::as_bytes(std::span(text)), bytes).ok()) return 1;
+    if (!writer->Finish(bytes).ok()) return 1;
+    WriteSeed(folder / "archive" / name, bytes);
   }
   return 0;
 }

@@ -38,6 +38,8 @@ Command AddReport(Arguments& program);
 Command AddDiff(Arguments& program);
 Command AddSensitivity(Arguments& program);
 Command AddPlan(Arguments& program);
+Command AddCompress(Arguments& program);
+Command AddDecompress(Arguments& program);
 
 }  // namespace kinglet
 

@@ -70,7 +70,7 @@ TEST(HostileSizes, EveryFieldOfEveryContainerAtEveryEdge) {
   const long before = PeakKilobytes();
   for (const size_t width : {size_t{2}, size_t{4}, size_t{8}}) {
     ChangeEverySize("model_file", width, width);
-    for (const char* name : {"state", "pickle", "torch_zip", "safetensors", "numpy"}) {
+    for (const char* name : {"state", "pickle", "torch_zip", "safetensors", "numpy", "archive"}) {
       ChangeEverySize(name, width, 1);
     }
   }

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "tests/fuzz/archive_model.h"
 #include "tests/fuzz/repair.h"
 
 namespace kinglet::fuzz {
@@ -17,6 +18,7 @@ constexpr std::array kTargets = {
     Target{"recipe", RunRecipe, nullptr},
     Target{"texts", RunTexts, nullptr},
     Target{"calls", RunCalls, nullptr},
+    Target{"archive", RunArchive, RepairArchive},
     Target{"differential", RunDifferential, nullptr},
 };
 

@@ -42,6 +42,7 @@ void RunState(Input input);         // the byte that chooses a model, then a sta
 void RunRecipe(Input input);        // JSON as a recipe, YAML or JSON as a configuration
 void RunTexts(Input input);         // the byte that chooses a reader, then a file's bytes
 void RunCalls(Input input);         // calls of the C interface, by two threads
+void RunArchive(Input input);       // an archive, as `kinglet decompress` reads it
 void RunDifferential(Input input);  // a random model, and tokens for it
 
 // Throws Finding unless `holds`.
