@@ -95,7 +95,7 @@ def score_streams(model: Model, session: Session, streams: list[list[int]]) -> l
 class Hypothesis(NamedTuple):
     """A hypothesis of a list that `Model.rescore` has scored."""
 
-    index: int  # in the list that was given
+    position: int  # in the list that was given, from 0
     score: float  # given_weight * given + weight * log_probability + length_weight * tokens
     log_probability: float  # natural logarithm, the end included
     tokens: int  # scored tokens, the end included

@@ -66,13 +66,13 @@ def ordinary_values(folder, path):
     lines = [SENTENCE, "the film was", SENTENCE]
     best = model.rescore(lines, [0, 5, 0], weight=0.5, length_weight=2, given_weight=3)
     for answer in best:
-        alone = model.score_details(lines[answer.index])
+        alone = model.score_details(lines[answer.position])
         assert math.isclose(answer.log_probability, alone.log_probability, rel_tol=1e-9)
         assert answer.tokens == len(alone.ids)
-        given = 15 if answer.index == 1 else 0
+        given = 15 if answer.position == 1 else 0
         assert math.isclose(
             answer.score, given + 0.5 * alone.log_probability + 2 * answer.tokens, rel_tol=1e-9)
-    assert [a.index for a in best if a.index != 1] == [0, 2]
+    assert [a.position for a in best if a.position != 1] == [0, 2]
     assert [a.score for a in best] == sorted((a.score for a in best), reverse=True)
 
 
