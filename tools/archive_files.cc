@@ -90,9 +90,10 @@ Result<ArchiveOperands> ReadArchiveOperands(const ArchiveOptions& options) {
 
 Result<std::shared_ptr<const Model>> OpenArchiveModel(const ArchiveOperands& operands) {
   if (operands.model.empty()) {
-    return Status::Refusal(KINGLET_NOT_FOUND, "compress", "model",
+    return Status::Refusal(KINGLET_NOT_FOUND, "archive", "model",
                            "a model file as the first operand, --model M.kgl or KINGLET_MODEL",
-                           "none of them");
+                           "none of them (`kinglet decompress --list ARCHIVE` prints the digest of "
+                           "the model that made an archive)");
   }
   return Model::Open(operands.model, {});
 }

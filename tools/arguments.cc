@@ -135,6 +135,11 @@ Option& Option::Placeholder(const std::string& value) {
   return *this;
 }
 
+Option& Option::OneValueEach() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
 Option& Option::ShowDefault() {
   option_->capture_default_str();
   return *this;

@@ -27,6 +27,8 @@ class Option {
   Option& Required();
   // The placeholder of the value in the help: "FILE". "" for an operand, which has its own name.
   Option& Placeholder(const std::string& value);
+  // Each mention of the option takes one value: operands may follow it.
+  Option& OneValueEach();
   // The help shows the current value of the variable as the default.
   Option& ShowDefault();
   // Refuses values outside [least, most]. T: int, uint32_t, uint64_t, double.

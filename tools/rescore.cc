@@ -417,12 +417,14 @@ Command AddRescore(Arguments& program) {
       .OneOf({"kaldi", "tsv", "jsonl", "moses"});
   rescore
       .Add("--scores", options->scores,
-           "given scores of kaldi lists: lines \"utt-3 SCORE\"; of several files, their sum")
-      .Placeholder(kFileOrStandardInput);
+           "given scores of kaldi lists: lines \"utt-3 SCORE\"; of several such options, the sum")
+      .Placeholder(kFileOrStandardInput)
+      .OneValueEach();
   rescore
       .Add("--costs", options->costs,
            "costs of kaldi lists (ac_cost, lm_cost of nbest-to-linear), which count negatively")
-      .Placeholder(kFileOrStandardInput);
+      .Placeholder(kFileOrStandardInput)
+      .OneValueEach();
   rescore.Add("--weight", options->weights.model, "weight of the model's log-probability")
       .Placeholder("W")
       .ShowDefault();

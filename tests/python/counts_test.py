@@ -24,6 +24,7 @@ GIVEN = {
     "ids": [1, 2], "id": 1, "lanes": [0], "seeds": [3], "allowed": [1, 2], "prefix": "t", "k": 2,
     "share": 0.5, "point": 5, "source": 0, "target": 0, "parents": [kinglet.NO_PARENT, 0],
     "word": "the", "text": "the", "sentence": "the", "lines": ["the"], "sentences": ["the"],
+    "hypotheses": ["the"],
     "position": 0, "seed": 1, "index": 1, "segments": None, "out": None, "data": b"",
 }
 CALLED = {"index": "id"}  # in the message
