@@ -32,7 +32,7 @@ std::string TypeName(const CheckpointTensor& tensor) {
 
 // Families and frameworks whose names match the checkpoint's.
 struct Readers {
-  std::vector<NameMatch> families;  // NearestFamilies
+  std::vector<NameMatch> families;    // NearestFamilies
   std::optional<PrefixMatch> prefix;  // FittingPrefix
 };
 
