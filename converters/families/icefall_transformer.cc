@@ -52,7 +52,11 @@ class IcefallTransformerLoader {
     KINGLET_RETURN_IF_ERROR(FindSizes());
     AdaptiveEmbedding embedding{"embedding", embedded_, 1, {}};
     const CheckpointTensor* table = network_.Claim("input_embedding.weight", {words_, embedded_});
-    const CheckpointTensor* output = network_.Claim("output_linear.weight", {words_, width_});
+    // A file may store a tied table once.
+    const bool once =
+        IcefallTies(input_) && embedded_ == width_ && !network_.Has("output_linear.weight");
+    const CheckpointTensor* output =
+        once ? network_.ForOutput(table) : network_.Claim("output_linear.weight", {words_, width_});
     DenseLayers input_layers = DescribeInput();
     TransformerDecoder decoder = DescribeDecoder();
     AdaptiveSoftmax softmax{};

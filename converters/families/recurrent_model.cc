@@ -80,7 +80,11 @@ class RecurrentLoader {
   void ClaimSoftmax() {
     const uint64_t width = width_;
     const bool known = words_ > 0 && width > 0;
-    decoder_ = network_.ClaimIf(known, names_.softmax_weight, {words_, width});
+    // A file may store a tied table once.
+    const bool once = !names_.tied_by.empty() && names_.splits.empty() && encoder_ != nullptr &&
+                      width == inputs_ && !network_.Has(names_.softmax_weight);
+    decoder_ = once ? network_.ForOutput(encoder_)
+                    : network_.ClaimIf(known, names_.softmax_weight, {words_, width});
     decoder_bias_ = network_.ClaimIf(words_ > 0, names_.softmax_bias, {words_});
     const uint64_t tails = names_.splits.size();
     if (tails == 0) return;

@@ -123,5 +123,21 @@ TEST(PytorchExamples, TensorsOfOtherNetworks) {
   EXPECT_FALSE(Recognises(kPytorchExamples, {}));
 }
 
+// A file may store a tied table once.
+TEST(PytorchExamples, ATiedTableThatIsStoredOnce) {
+  const TemporaryFolder folder;
+  RecurrentSource checkpoint = Network(4, 1);
+  checkpoint.Remove("decoder.weight");
+  const std::string tied = folder.Write("tied.yaml", "tied: true\n");
+  const auto model = Load(checkpoint, nullptr, tied);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const auto* embedding = FindBlock<AdaptiveEmbedding>(model->draft.description);
+  const auto* softmax = FindBlock<AdaptiveSoftmax>(model->draft.description);
+  EXPECT_EQ(embedding->bins.at(0).table, softmax->head_table);
+  const std::string untied = folder.Write("untied.yaml", "tied: false\n");
+  EXPECT_NE(Load(checkpoint, nullptr, untied).status().message().find("missing decoder.weight"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace kinglet::pytorch_examples_test
