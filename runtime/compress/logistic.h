@@ -26,8 +26,8 @@ inline constexpr auto kSquash = [] {
   std::array<uint16_t, 2 * kMostOdds + 1> table{};
   double power = 1;  // e^(i / 256)
   for (int i = 0; i <= kMostOdds; ++i) {
-    const auto high = static_cast<int>(kOne * (power / (1 + power)) + 0.5);
-    const int p = std::clamp(high, 1, kOne - 1);
+    const auto halves = static_cast<int>(2 * kOne * (power / (1 + power)));
+    const int p = std::clamp((halves + 1) / 2, 1, kOne - 1);  // rounded
     table[kMostOdds + i] = static_cast<uint16_t>(p);
     table[kMostOdds - i] = static_cast<uint16_t>(kOne - p);
     power = power * factor;
