@@ -1,5 +1,3 @@
-#include <type_traits>
-
 #include "kernels/cuda/alone_kernels.h"
 #include "kernels/cuda/operations.h"
 
@@ -13,12 +11,14 @@ inline namespace alone {
 // instruction the threads compute the products of tiles themselves (byte_product.h), which takes
 // all registers.
 #if KINGLET_CUDA_ON_DEVICE && __CUDA_ARCH__ < 800
-constexpr uint32_t kBlocksOfPass = 1, kBlocksOfProduct = 1;
+constexpr uint32_t kBlocksOfSums = 1, kBlocksOfProduct = 1;
 #else
-constexpr uint32_t kBlocksOfPass = 2, kBlocksOfProduct = 3;
+constexpr uint32_t kBlocksOfSums = 2, kBlocksOfProduct = 3;
 #endif
 template <class Operation>
-constexpr uint32_t kBlocksTogether = std::is_base_of_v<ClusterPass, Operation> ? kBlocksOfPass : 3;
+constexpr uint32_t kBlocksTogether = 3;
+template <>
+constexpr uint32_t kBlocksTogether<SumsOfProducts> = kBlocksOfSums;
 template <>
 constexpr uint32_t kBlocksTogether<IntegerProduct> = kBlocksOfProduct;
 template <>
