@@ -76,6 +76,11 @@ Status CompressFile(const std::string& input, const std::shared_ptr<const Model>
 Status CompressFiles(const CompressOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const ArchiveOperands operands, ReadArchiveOperands(options.archive));
   KINGLET_ASSIGN_OR_RETURN(const auto model, OpenArchiveModel(operands));
+  if (model->vocabulary() == nullptr) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "compress", operands.model,
+                           "a model with the texts of words, by which the network reads a text",
+                           "ids alone (convert the checkpoint with --vocab)");
+  }
   NoteInterrupts();
   for (const std::string& file : operands.files) {
     KINGLET_RETURN_IF_ERROR(CompressFile(file, model, options, console));

@@ -124,5 +124,12 @@ TEST_F(CompressTest, TextsAboveTheLimitAreRefused) {
   EXPECT_EQ(folder_.Read("x"), std::string(200000, '\0'));
 }
 
+// Without words the network would take no part, and no one would know.
+TEST_F(CompressTest, AModelWithoutWordsIsRefused) {
+  folder_.WriteModel("ids.kgl", TinyMicronet({.vocabulary = false}));
+  ExpectRefused("compress ids.kgl text.txt", 1,
+                "found ids alone (convert the checkpoint with --vocab)");
+}
+
 }  // namespace
 }  // namespace kinglet::compress_test
