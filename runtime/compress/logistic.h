@@ -43,7 +43,8 @@ inline constexpr auto kStretch = [] {
     std::array<int16_t, kOne / 16> coarse{};
   } tables;
   int odds = -kMostOdds;
-  for (int p = 0; p < kOne; ++p) {
+  // Few enough steps for a compiler's limit of what it computes.
+  for (int p = 0; p < kOne; p += p < kFine ? 1 : 8) {
     while (odds < kMostOdds && kSquash[odds + kMostOdds] < p) ++odds;
     if (p < kFine) tables.fine[p] = static_cast<int16_t>(odds);
     if (p % 16 == 8) tables.coarse[p / 16] = static_cast<int16_t>(odds);
