@@ -84,21 +84,6 @@ struct Session::Lane {
   }
 };
 
-// The number of source tokens on which the encoder's nodes run at once; 0 if they run on one token
-// at a time.
-size_t SourceTokensTogether(const Model& model);
-
-// How a session of a given number of lanes uses the host's memory.
-struct Session::MemoryPlan {
-  Stream::Queries queries;
-  QueryFrames::States states;
-  uint64_t places;  // of QueryFrames; 0 if each lane answers queries in its own memory
-  uint64_t each;    // bytes of each lane
-  uint64_t shared;  // bytes of the memory that all lanes share
-
-  static MemoryPlan Of(const Model& model, uint64_t lanes);
-};
-
 struct Session::Contents {
   using QueryMemories = std::variant<QueryMemory<float>, QueryMemory<double>>;
   explicit Contents(QueryMemories memories) : query_memory(std::move(memories)) {}

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <new>
-#include <span>
 #include <string_view>
 #include <unordered_map>
 
@@ -19,10 +18,7 @@ namespace {
 class PlainPickle final : public TorchArchive {
  public:
   Status Read(const InputFile& file) {
-    const PickleSource source = {file.size(), [&file](uint64_t offset, std::span<std::byte> out) {
-                                   return file.ReadAt(offset, out);
-                                 }};
-    KINGLET_ASSIGN_OR_RETURN(graph_, ReadPickle(source, 0));
+    KINGLET_ASSIGN_OR_RETURN(graph_, ReadPickle(PickleIn(file), 0));
     return {};
   }
   Result<uint64_t> StorageBytes(const std::string& key) const override {

@@ -420,6 +420,12 @@ Result<PickleGraph> RunGuarded(PickleInput input, uint64_t base) {
 
 }  // namespace
 
+PickleSource PickleIn(const InputFile& file, uint64_t begin) {
+  return {file.size() - begin, [&file, begin](uint64_t offset, std::span<std::byte> out) {
+            return file.ReadAt(begin + offset, out);
+          }};
+}
+
 Result<PickleGraph> ReadPickle(std::span<const std::byte> bytes, uint64_t base) {
   return RunGuarded(PickleInput(bytes, base), base);
 }

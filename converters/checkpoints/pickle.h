@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "converters/checkpoints/elements.h"
+#include "converters/checkpoints/input_file.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -125,6 +126,9 @@ struct PickleSource {
   uint64_t size = 0;  // the pickle has at most this many bytes
   std::function<Status(uint64_t offset, std::span<std::byte> out)> read;
 };
+
+// The bytes of the file from `begin` on. REQUIRES: begin <= file.size(); the file outlives it.
+PickleSource PickleIn(const InputFile& file, uint64_t begin = 0);
 
 // Reads the pickle that starts at the first byte. `base` is the offset of that byte in its file,
 // for messages. Persistent ids of torch storages are resolved; others become opaque objects. Time

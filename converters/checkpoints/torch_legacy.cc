@@ -35,11 +35,7 @@ bool IsMagic(const PickleNode& node) {
 
 Result<PickleGraph> ReadPickleAt(const InputFile& file, uint64_t begin) {
   if (begin >= file.size()) return RefuseLegacy(begin, "a pickle", "the end of the file");
-  const PickleSource source = {file.size() - begin,
-                               [&file, begin](uint64_t offset, std::span<std::byte> out) {
-                                 return file.ReadAt(begin + offset, out);
-                               }};
-  return ReadPickle(source, begin);
+  return ReadPickle(PickleIn(file, begin), begin);
 }
 
 }  // namespace

@@ -208,9 +208,6 @@ class OpenNmtLoader {
   TransformerDecoder Stack(const std::string& prefix, const std::string& layers, const Side& side) {
     const bool encodes = prefix == "encoder.";
     const uint64_t d = side.width, positions = Positions(side);
-    const TensorId rows = network_.Add(side.positions->name, {positions, d}, Role::kKept,
-                                       side.positions, First(positions * d));
-    network_.MarkDerived(rows);  // sinusoids
     TransformerDecoder stack;
     stack.width = static_cast<uint32_t>(d);
     stack.heads = settings_.heads;
@@ -220,7 +217,8 @@ class OpenNmtLoader {
     stack.norm_order = NormOrder::kPre;
     stack.epsilon = kOpennmtEpsilon;
     stack.activation = settings_.activation;
-    stack.positions = PositionTable{rows};
+    stack.positions =
+        AddStoredPositions(network_, side.positions->name, side.positions, positions, d);
     const auto layer_name = [&](size_t i) { return prefix + layers + std::to_string(i) + "."; };
     do {
       stack.layers.push_back(Layer(layer_name(stack.layers.size()), d, encodes));

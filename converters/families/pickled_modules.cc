@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "converters/checkpoints/quoted.h"
 #include "converters/families/pickled_options.h"
@@ -187,8 +188,9 @@ class ModuleChecker {
 
 std::span<const PickledClass> TorchClasses() { return kTorchClasses; }
 
-std::vector<OptionTable> ClassOptions(const PickledNetwork& known) {
-  std::vector<OptionTable> tables;
+std::vector<OptionTable> ClassOptions(const PickledNetwork& known,
+                                      std::vector<OptionTable> configurations) {
+  std::vector<OptionTable> tables = std::move(configurations);
   for (const PickledClass& each : known.classes) tables.push_back(each.attributes);
   return tables;
 }

@@ -39,8 +39,9 @@ struct PickledNetwork {
 // The classes of torch.nn that any family may name in PickledNetwork::places.
 std::span<const PickledClass> TorchClasses();
 
-// The tables of the framework's own classes.
-std::vector<OptionTable> ClassOptions(const PickledNetwork& known);
+// The tables of the framework's own classes, after those of its configurations.
+std::vector<OptionTable> ClassOptions(const PickledNetwork& known,
+                                      std::vector<OptionTable> configurations = {});
 
 // Refuses a class, an attribute or a hook that `known` does not have. `known` is nullptr if the
 // family reads no pickled modules. `checkpoint` names the file. `ignored` may be null. Errors:

@@ -118,11 +118,8 @@ const PickledNetwork& PytorchExamplesModules() {
 }
 
 std::span<const OptionTable> PytorchExamplesOptions() {
-  static const std::vector<OptionTable> kTables = [] {
-    std::vector<OptionTable> tables = ClassOptions(PytorchExamplesModules());
-    tables.insert(tables.begin(), kExamplesConfig);
-    return tables;
-  }();
+  static const std::vector<OptionTable> kTables =
+      ClassOptions(PytorchExamplesModules(), {kExamplesConfig});
   return kTables;
 }
 

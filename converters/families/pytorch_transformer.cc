@@ -118,11 +118,7 @@ Result<LoadedModel> LoadExamplesTransformer(const FamilyInput& input) {
                             std::to_string(words) + " words, d " + std::to_string(width) + ", p " +
                                 std::to_string(stored) + ", n " + std::to_string(inner));
   }
-  if (input.memory_length && *input.memory_length >= stored) {
-    return RefuseCheckpoint("mem-len",
-                            "below the checkpoint's " + std::to_string(stored) + " positions",
-                            std::to_string(*input.memory_length));
-  }
+  KINGLET_ASSIGN_OR_RETURN(const uint32_t window, PositionsUsed(input, stored));
   KINGLET_ASSIGN_OR_RETURN(const uint32_t heads, HeadsOf(input, width));
 
   AdaptiveEmbedding embedding{"input_emb", width, std::sqrt(static_cast<double>(width)), {}};
@@ -133,15 +129,12 @@ Result<LoadedModel> LoadExamplesTransformer(const FamilyInput& input) {
   decoder.width = width;
   decoder.heads = heads;
   decoder.key_size = decoder.value_size = width / heads;
-  decoder.window = input.memory_length ? *input.memory_length + 1 : stored;
+  decoder.window = window;
   decoder.start = StreamStart::kMasked;
   decoder.norm_order = NormOrder::kPost;
   decoder.epsilon = kTorchEpsilon;
-  const TensorId positions = network.Add(positions_name, {decoder.window, width}, Role::kKept,
-                                         network.Claim(positions_name, {stored, 1, width}),
-                                         First(uint64_t{decoder.window} * width));
-  network.MarkDerived(positions);
-  decoder.positions = PositionTable{positions};
+  decoder.positions = AddStoredPositions(
+      network, positions_name, network.Claim(positions_name, {stored, 1, width}), window, width);
   const uint32_t layers = CountLayers(input.weights, "encoder.layers.", ".linear1.weight");
   for (uint32_t i = 0; i < layers; ++i) {
     const std::string layer = "encoder.layers." + std::to_string(i) + ".";
@@ -195,11 +188,8 @@ const PickledNetwork& ExamplesTransformerModules() {
 }
 
 std::span<const OptionTable> ExamplesTransformerOptions() {
-  static const std::vector<OptionTable> kTables = [] {
-    std::vector<OptionTable> tables = ClassOptions(ExamplesTransformerModules());
-    tables.insert(tables.begin(), kExamplesTransformerConfig);
-    return tables;
-  }();
+  static const std::vector<OptionTable> kTables =
+      ClassOptions(ExamplesTransformerModules(), {kExamplesTransformerConfig});
   return kTables;
 }
 

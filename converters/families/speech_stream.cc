@@ -30,6 +30,14 @@ uint32_t AttentionWindow(const FamilyInput& input, std::vector<std::string>& not
   return kUnlimitedWindow;
 }
 
+Result<uint32_t> PositionsUsed(const FamilyInput& input, uint32_t stored) {
+  if (!input.memory_length) return stored;
+  if (*input.memory_length < stored) return *input.memory_length + 1;
+  return RefuseCheckpoint("mem-len",
+                          "below the checkpoint's " + std::to_string(stored) + " positions",
+                          std::to_string(*input.memory_length));
+}
+
 uint32_t CountLayers(std::span<const CheckpointTensor> weights, const std::string& prefix,
                      const std::string& suffix) {
   uint32_t layers = 0;

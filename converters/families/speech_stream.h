@@ -27,6 +27,10 @@ Status SetSentenceTokens(const SentenceTokens& tokens, const std::string& where,
 // which a note for the user then reports.
 uint32_t AttentionWindow(const FamilyInput& input, std::vector<std::string>& notes);
 
+// How many of the checkpoint's positions a model uses: as many as the option's tokens and the token
+// itself, or all. Errors: KINGLET_INVALID_CHECKPOINT for more than are stored.
+Result<uint32_t> PositionsUsed(const FamilyInput& input, uint32_t stored);
+
 // How many of the tensors "<prefix>0<suffix>", "<prefix>1<suffix>", .. there are, without a gap.
 uint32_t CountLayers(std::span<const CheckpointTensor> weights, const std::string& prefix,
                      const std::string& suffix);

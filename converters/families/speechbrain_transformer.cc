@@ -21,6 +21,7 @@
 #include "converters/checkpoints/quoted.h"
 #include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/families/families.h"
+#include "converters/families/speech_stream.h"
 #include "converters/families/speechbrain_config.h"
 #include "converters/network/layers.h"
 #include "converters/network/network.h"
@@ -145,12 +146,7 @@ class SpeechbrainTransformerLoader {
       return RefuseCheckpoint("nhead", "a divisor of the width " + std::to_string(width_),
                               std::to_string(options_.heads));
     }
-    if (input_.memory_length && *input_.memory_length >= stored_positions_) {
-      return RefuseCheckpoint(
-          "mem-len", "below the checkpoint's " + std::to_string(stored_positions_) + " positions",
-          std::to_string(*input_.memory_length));
-    }
-    positions_ = input_.memory_length ? *input_.memory_length + 1 : stored_positions_;
+    KINGLET_ASSIGN_OR_RETURN(positions_, PositionsUsed(input_, stored_positions_));
     return {};
   }
 
@@ -166,12 +162,9 @@ class SpeechbrainTransformerLoader {
     decoder.epsilon = kSpeechbrainEpsilon;
     decoder.activation = options_.activation;
     decoder.masked_token = kSpeechbrainPadding;
-    const TensorId rows =
-        network_.Add("positional_encoding.pe", {positions_, width_}, Role::kKept,
-                     network_.Claim("positional_encoding.pe", {1, stored_positions_, width_}),
-                     First(uint64_t{positions_} * width_));
-    network_.MarkDerived(rows);
-    decoder.positions = PositionTable{rows};
+    const std::string table = "positional_encoding.pe";
+    decoder.positions = AddStoredPositions(
+        network_, table, network_.Claim(table, {1, stored_positions_, width_}), positions_, width_);
     for (uint32_t i = 0; i < layers_; ++i) {
       const std::string layer = "encoder.layers." + std::to_string(i) + ".";
       const std::string attention = layer + "self_att.att.", feed = layer + "pos_ffn.ffn.";

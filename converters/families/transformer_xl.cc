@@ -270,11 +270,7 @@ const PickledNetwork& TransformerXlModules() {
 }
 
 std::span<const OptionTable> TransformerXlOptions() {
-  static const std::vector<OptionTable> kTables = [] {
-    std::vector<OptionTable> tables = ClassOptions(TransformerXlModules());
-    tables.insert(tables.begin(), kXlConfig);
-    return tables;
-  }();
+  static const std::vector<OptionTable> kTables = ClassOptions(TransformerXlModules(), {kXlConfig});
   return kTables;
 }
 

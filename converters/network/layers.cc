@@ -53,6 +53,13 @@ TransformerLayer AddTransformerLayer(Network& network, const TransformerModules&
   return layer;
 }
 
+PositionTable AddStoredPositions(Network& network, const std::string& name,
+                                 const CheckpointTensor* table, uint64_t rows, uint64_t width) {
+  const TensorId id = network.Add(name, {rows, width}, Role::kKept, table, First(rows * width));
+  network.MarkDerived(id);
+  return {id};
+}
+
 std::string FirstModule(const Network& network, std::initializer_list<std::string> modules) {
   for (const std::string& module : modules) {
     if (network.Has(module + "weight")) return module;

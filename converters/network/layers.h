@@ -44,6 +44,11 @@ struct TransformerSizes {
 TransformerLayer AddTransformerLayer(Network& network, const TransformerModules& modules,
                                      const TransformerSizes& sizes);
 
+// The first `rows` of a stored table of sinusoids, which are no parameters. `table` has a row for
+// each position, perhaps with a dimension of 1 before or after its rows.
+PositionTable AddStoredPositions(Network& network, const std::string& name,
+                                 const CheckpointTensor* table, uint64_t rows, uint64_t width);
+
 // The first of the modules that the checkpoint has a weight of; the first of all if it has none.
 std::string FirstModule(const Network& network, std::initializer_list<std::string> modules);
 

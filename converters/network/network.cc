@@ -275,9 +275,8 @@ Result<TensorId> Network::AddRef(const std::string& name, const TensorRef& ref, 
   KINGLET_ASSIGN_OR_RETURN(const Shape shape, ShapeOf(ref));
   const size_t rank = use == Use::kTable || use == Use::kMatrix ? 2 : 1;
   if (shape.size() != rank) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "recipe", name,
-                           rank == 2 ? "a matrix" : "a vector",
-                           ShapeText(shape) + " of " + QuotedName(ref.name));
+    return RefuseModel(name, rank == 2 ? "a matrix" : "a vector",
+                       ShapeText(shape) + " of " + QuotedName(ref.name));
   }
   if (use == Use::kMatrix) KINGLET_RETURN_IF_ERROR(CheckOriented(ref, shape));
   const Role role = rank == 2           ? Role::kPrunedAlso
@@ -298,8 +297,7 @@ Result<TensorId> Network::AddRefAs(const std::string& name, const TensorRef& ref
                                    const Shape& shape, Role role) {
   KINGLET_ASSIGN_OR_RETURN(const Shape part, ShapeOf(ref));
   if (CountEntries(part) != Count(shape)) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "recipe", name, ShapeText(shape),
-                           ShapeText(part) + " of " + QuotedName(ref.name));
+    return RefuseModel(name, ShapeText(shape), ShapeText(part) + " of " + QuotedName(ref.name));
   }
   return AddJoinedRefs(name, {ref}, shape, role, {});
 }

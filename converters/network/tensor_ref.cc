@@ -43,6 +43,11 @@ Status RefuseTensor(const TensorRef& ref, const std::string& expected, const std
                          expected, found);
 }
 
+Status RefuseModel(const std::string& where, const std::string& expected,
+                   const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "recipe", where, expected, found);
+}
+
 Status CheckOriented(const TensorRef& ref, const Shape& shape) {
   if (ref.oriented || shape.size() != 2 || shape[0] != shape[1]) return {};
   return RefuseTensor(ref,

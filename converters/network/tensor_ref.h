@@ -42,6 +42,9 @@ struct TensorValues {
 // KINGLET_INVALID_CHECKPOINT, "checkpoint: tensor NAME: expected .., found ..".
 Status RefuseTensor(const TensorRef& ref, const std::string& expected, const std::string& found);
 
+// KINGLET_INVALID_CHECKPOINT, "recipe: WHERE: expected .., found ..".
+Status RefuseModel(const std::string& where, const std::string& expected, const std::string& found);
+
 // Refuses a square matrix whose reference does not state its orientation: frameworks store
 // [outputs, inputs] or [inputs, outputs], and both fit. `shape` is the referenced part's.
 Status CheckOriented(const TensorRef& ref, const Shape& shape);

@@ -119,39 +119,7 @@ class BlockParser {
     if (!member) return;
     const auto kind = member->ChoiceAt("kind", kPositionKinds);
     if (Failed(kind.status())) return;
-    const RecipeNode outer = std::exchange(*node_, *member);
-    std::vector<std::string_view> known = std::exchange(known_, {"kind"});
-    switch (*kind) {
-      case 0:
-        positions = SlotPositions{};
-        break;
-      case 1: {
-        RelativeSinusoids relative{};
-        Tensor("frequencies", relative.frequencies);
-        Value("clamp", relative.clamp);
-        Value("rounded", relative.rounded, false);
-        positions = relative;
-        break;
-      }
-      case 2: {
-        AbsoluteSinusoids absolute{};
-        Tensor("frequencies", absolute.frequencies);
-        Value("first", absolute.first);
-        positions = absolute;
-        break;
-      }
-      case 3: {
-        PositionTable table{};
-        if (const auto rows = Required("table")) ReadTensor("positions", *rows, true, table.table);
-        positions = table;
-        break;
-      }
-      default:
-        positions = kinglet::NoPositions{};
-    }
-    CheckKeys();
-    node_ = outer;
-    known_ = std::move(known);
+    WithFields(*member, {"kind"}, [&] { ReadPositions(*kind, positions); });
   }
   void NoPositions(kinglet::Positions& /*positions*/) {}
 
@@ -196,15 +164,39 @@ class BlockParser {
     }
   }
 
-  // Reads the fields of `part`, and the keys of `others`, from an object.
-  template <class T>
-  void Object(const RecipeNode& node, std::vector<std::string_view> others, T& part) {
+  void ReadPositions(size_t kind, kinglet::Positions& positions) {
+    if (kind == 0) {
+      positions = SlotPositions{};
+    } else if (kind == 1) {
+      auto& relative = positions.emplace<RelativeSinusoids>();
+      Tensor("frequencies", relative.frequencies);
+      Value("clamp", relative.clamp);
+      Value("rounded", relative.rounded, false);
+    } else if (kind == 2) {
+      auto& absolute = positions.emplace<AbsoluteSinusoids>();
+      Tensor("frequencies", absolute.frequencies);
+      Value("first", absolute.first);
+    } else if (kind == 3) {
+      auto& table = positions.emplace<PositionTable>();
+      if (const auto rows = Required("table")) ReadTensor("positions", *rows, true, table.table);
+    } else {
+      positions = kinglet::NoPositions{};
+    }
+  }
+
+  // Calls `read` for the members of an object, which may also have the keys of `others`.
+  template <class Read>
+  void WithFields(const RecipeNode& node, std::vector<std::string_view> others, const Read& read) {
     const std::optional<RecipeNode> outer = std::exchange(node_, node);
     std::vector<std::string_view> known = std::exchange(known_, std::move(others));
-    Fields(part, *this);
+    read();
     CheckKeys();
     node_ = outer;
     known_ = std::move(known);
+  }
+  template <class T>
+  void Object(const RecipeNode& node, std::vector<std::string_view> others, T& part) {
+    WithFields(node, std::move(others), [&] { Fields(part, *this); });
   }
   template <class T>
   void Inside(const std::string& name, const RecipeNode& node, T& part) {

@@ -366,11 +366,6 @@ Result<RecipeTable> MakeTable(const TableRecipe& recipe, const Network& network,
   return std::visit(TableMaker(network, threads), recipe.form);
 }
 
-Status RefuseModel(const std::string& where, const std::string& expected,
-                   const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "recipe", where, expected, found);
-}
-
 Status CheckWords(const std::string& where, uint64_t words) {
   if (words <= kMaxDimension) return {};
   return RefuseModel(where, "at most " + std::to_string(kMaxDimension) + " words",

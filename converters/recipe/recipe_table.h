@@ -42,8 +42,6 @@ struct AddedTable {
 Result<AddedTable> AddTable(const std::string& name, const TableRecipe& recipe, bool folded,
                             size_t threads, Network& network);
 
-// KINGLET_INVALID_CHECKPOINT, "recipe: WHERE: expected .., found ..".
-Status RefuseModel(const std::string& where, const std::string& expected, const std::string& found);
 // Refuses more words than a model may have.
 Status CheckWords(const std::string& where, uint64_t words);
 

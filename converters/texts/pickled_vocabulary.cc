@@ -170,10 +170,7 @@ Result<PickledVocabulary> ReadPickledVocabulary(const std::string& path) {
     KINGLET_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint::Open(file));
     return WordsIn(path, checkpoint->root());
   }
-  const PickleSource source = {file->size(), [&file](uint64_t offset, std::span<std::byte> out) {
-                                 return file->ReadAt(offset, out);
-                               }};
-  const Result<PickleGraph> graph = ReadPickle(source, 0);
+  const Result<PickleGraph> graph = ReadPickle(PickleIn(*file), 0);
   if (!graph.ok()) return InFile(path, graph.status());
   return WordsIn(path, *graph->root);
 }

@@ -17,6 +17,7 @@ import warnings
 
 import numpy
 import torch
+import torch._inductor.config
 from make_forms import TOKENS, RNNModel, sixteenths
 from torch.nn.utils import parametrizations, prune
 
@@ -142,7 +143,10 @@ def main():
     save("xla.pt", {n: OnXla(v, "_rebuild_xla_tensor") for n, v in plain.items()})
     save("xla_numpy.pt",
          {n: OnXla(v, "_rebuild_device_tensor_from_numpy") for n, v in plain.items()})
-    save("compiled_whole.pt", torch.compile(model))
+    # The compiler's settings, which a compiled module carries, name folders of the machine.
+    folders = {n: "" for n in torch._inductor.config._config if n.endswith("cutlass_dir")}
+    with torch._inductor.config.patch(folders):
+        save("compiled_whole.pt", torch.compile(model))
     save_unread(save, model, plain)
     # One hidden unit's bias for all words, as a view of one element.
     same = sixteenths(RNNModel(), 1)

@@ -3,7 +3,7 @@
 saved by torch.save as its main.py saves them, and as a state dict, with log-probabilities that PyTorch's own
 nn.TransformerEncoder gives in float64. Shares nothing with kinglet. Needs PyTorch (made with 2.15).
 
-    python3 make_fixtures.py          writes beside itself
+    python3 make_fixtures.py          writes next to itself
 """
 import math
 import pathlib
