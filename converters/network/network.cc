@@ -65,7 +65,8 @@ Status ReadTensors(LoadedModel& model) {
   return {};
 }
 
-Network::Network(std::span<const CheckpointTensor> weights) : order_(weights) {
+Network::Network(std::span<const CheckpointTensor> weights, NameReport* report)
+    : order_(weights), report_(report) {
   for (const CheckpointTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
 }
 
@@ -93,7 +94,8 @@ const CheckpointTensor* Network::ClaimUnshaped(const std::string& name, bool req
 
 const CheckpointTensor* Network::Claim(const std::string& name, const Shape& shape, bool required) {
   const CheckpointTensor* tensor = ClaimUnshaped(name, required);
-  if (tensor == nullptr || tensor->shape == shape) return tensor;
+  const bool unknown = std::find(shape.begin(), shape.end(), 0u) != shape.end();
+  if (tensor == nullptr || unknown || tensor->shape == shape) return tensor;
   NoteMisshaped(*tensor, ShapeText(shape));
   return nullptr;
 }
@@ -110,6 +112,7 @@ void Network::NoteMisshaped(const CheckpointTensor& tensor, const std::string& e
 
 Result<bool> Network::Tie(const CheckpointTensor& first, const CheckpointTensor& second,
                           const std::string& option) {
+  if (report_ != nullptr) return false;
   KINGLET_ASSIGN_OR_RETURN(const bool same, SameParameter(first, second));
   if (!option.empty()) KINGLET_RETURN_IF_ERROR(CheckStatedTie(option, first, second, same));
   if (same && &first != &second) {
@@ -314,16 +317,25 @@ std::vector<std::string> Network::DerivedFaults() const {
   return faults;
 }
 
-Status Network::CheckNames(const std::string& network) const {
+std::vector<std::string> Network::Unused() const {
   std::vector<std::string> unused;
   for (const CheckpointTensor& tensor : order_) {
     if (tensor.spare || claimed_.contains(tensor.name) || excluded_.contains(tensor.name) ||
         IsBatchCounter(tensor.name)) {
       continue;
     }
-    unused.push_back(QuotedName(tensor.name));
+    unused.push_back(tensor.name);
   }
-  std::vector<std::string> faults;
+  return unused;
+}
+
+Status Network::CheckNames(const std::string& network) const {
+  std::vector<std::string> faults, unused = Unused();
+  if (report_ != nullptr) {
+    *report_ = {true, missing_, std::move(unused)};
+    return Status(KINGLET_INVALID_CHECKPOINT, "only the names of " + network + " were compared");
+  }
+  for (std::string& name : unused) name = QuotedName(name);
   if (!missing_.empty()) faults.push_back(Joined("missing ", missing_, ", "));
   if (!unused.empty()) faults.push_back(Joined("unused ", unused, ", "));
   if (!misshaped_.empty()) faults.push_back(Joined("", misshaped_, "; "));
