@@ -18,6 +18,7 @@
 #include "format/encoding.h"
 #include "tools/console.h"
 #include "tools/json_lines.h"
+#include "tools/network_recipe.h"
 #include "tools/token_text.h"
 
 namespace kinglet {
@@ -162,7 +163,10 @@ Result<std::string> ReportCheckpoint(const std::string& path, CheckpointView vie
   KINGLET_ASSIGN_OR_RETURN(CheckpointFile source, OpenCheckpointFile(found));
   for (std::string& note : ComputeWeights(source.tensors)) source.notes.push_back(std::move(note));
   const FamilyInput input = InputOf(source, source.tensors);
-  if (view == CheckpointView::kRecipeSkeleton) return RecipeSkeleton(input);
+  if (view == CheckpointView::kRecipeSkeleton) {
+    std::optional<std::string> network = NetworkRecipe(input);
+    return network ? *std::move(network) : RecipeSkeleton(input);
+  }
   const Readers readers = {NearestFamilies(input), FittingPrefix(input)};
   return view == CheckpointView::kJson ? CheckpointJson(source, readers)
                                        : CheckpointText(path, source, readers);

@@ -25,7 +25,7 @@
 #include "converters/families/espnet_config.h"
 #include "converters/families/families.h"
 #include "converters/families/speech_stream.h"
-#include "converters/network/frequencies.h"
+#include "converters/network/change.h"
 #include "converters/network/layers.h"
 #include "converters/network/network.h"
 #include "format/blocks.h"
@@ -143,7 +143,7 @@ Positions DescribePositions(const EspnetSizes& sizes, uint32_t window, Network& 
   // A window that no model may have is refused when the model is written.
   const uint32_t rows = window <= kMaxExtent ? window : 1;
   return PositionTable{network.AddComputed("encoder.positions", {rows, sizes.width},
-                                           SinusoidTable(rows, sizes.width))};
+                                           MadeSinusoids(rows, sizes.width))};
 }
 
 Result<LoadedModel> DescribeEspnet(const FamilyInput& input, const EspnetSizes& sizes) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "converters/families/fairseq_tables.h"
-#include "converters/network/frequencies.h"
+#include "converters/network/change.h"
 #include "converters/network/layers.h"
 #include "converters/network/network.h"
 #include "format/blocks.h"
@@ -93,9 +93,10 @@ class FairseqLoader {
     if (!config_.has_positions) return NoPositions{};
     const uint64_t first = kPadding + 1;
     if (!config_.learned_positions) {
-      return AbsoluteSinusoids{network_.AddComputed("decoder.embed_positions.frequencies",
-                                                    FairseqFrequencies(config_.width)),
-                               static_cast<uint32_t>(first)};
+      return AbsoluteSinusoids{
+          network_.AddComputed("decoder.embed_positions.frequencies", {config_.width / 2},
+                               MadeFairseqFrequencies(config_.width)),
+          static_cast<uint32_t>(first)};
     }
     const std::string name = "decoder.embed_positions.weight";
     const CheckpointTensor* table =

@@ -25,7 +25,7 @@
 #include "converters/families/icefall_rnn.h"
 #include "converters/families/speech_stream.h"
 #include "converters/families/token_list.h"
-#include "converters/network/frequencies.h"
+#include "converters/network/change.h"
 #include "converters/network/network.h"
 #include "format/blocks.h"
 #include "format/limits.h"
@@ -159,9 +159,9 @@ class IcefallTransformerLoader {
     decoder.norm_order = NormOrder::kEnd;
     decoder.epsilon = 1;  // unused: there are no norms
     decoder.activation = Activation::kDoubleSwish;
-    RelativeSinusoids positions{
-        network_.AddComputed("encoder.encoder_pos.frequencies", SinusoidFrequencies(width_)),
-        std::nullopt};
+    RelativeSinusoids positions{network_.AddComputed("encoder.encoder_pos.frequencies",
+                                                     {width_ / 2}, MadeSinusoidFrequencies(width_)),
+                                std::nullopt};
     positions.rounded = true;
     decoder.positions = positions;
     for (uint32_t i = 0; i < layers_; ++i) {

@@ -163,7 +163,8 @@ TensorId Network::AddReference(const std::string& name, const Shape& shape, Role
   }
   const auto id = static_cast<TensorId>(references_.size());
   if (!reference.parts.empty()) {
-    const auto [known, added] = added_.emplace(key + reference.change.name + ShapeText(shape), id);
+    const auto [known, added] =
+        added_.emplace(key + reference.change.Text() + ShapeText(shape), id);
     if (!added) return known->second;
   }
   references_.push_back(std::move(reference));
@@ -211,14 +212,8 @@ TensorId Network::AddValues(const std::string& name, const Shape& shape,
   return id;
 }
 
-TensorId Network::AddComputed(const std::string& name, std::vector<float> values) {
-  const Shape shape = {values.size()};
-  return AddComputed(name, shape, std::move(values));
-}
-
-TensorId Network::AddComputed(const std::string& name, const Shape& shape,
-                              std::vector<float> values) {
-  const TensorId id = AddValues(name, shape, DenseF32{std::move(values)}, Role::kKept);
+TensorId Network::AddComputed(const std::string& name, const Shape& shape, Change made) {
+  const TensorId id = AddReference(name, shape, Role::kKept, {{}, std::move(made)});
   MarkDerived(id);
   return id;
 }
@@ -365,7 +360,7 @@ class Network::Reader {
 
   Status operator()(TensorId id, EncodedTensor& tensor) const {
     const Reference& reference = references_->at(id);
-    if (reference.parts.empty()) return {};  // computed
+    if (reference.parts.empty() && reference.change.functions.empty()) return {};
     std::vector<float> values;
     for (const Part& part : reference.parts) {
       KINGLET_ASSIGN_OR_RETURN(std::vector<float> more, ReadPart(*part.tensor, part.ref));
@@ -375,8 +370,10 @@ class Network::Reader {
         values.insert(values.end(), more.begin(), more.end());
       }
     }
-    if (reference.change.apply) {
-      KINGLET_ASSIGN_OR_RETURN(values, reference.change.apply(std::move(values)));
+    KINGLET_ASSIGN_OR_RETURN(values, reference.change.Apply(std::move(values)));
+    if (values.size() != Count(tensor.shape)) {
+      return RefuseModel(tensor.name, std::to_string(Count(tensor.shape)) + " values",
+                         std::to_string(values.size()));
     }
     tensor.values = DenseF32{std::move(values)};
     return {};
@@ -389,6 +386,14 @@ class Network::Reader {
 };
 
 LoadedModel Network::Finish() {
+  for (const Reference& reference : references_) {
+    LoadedModel::Origin& origin = model.origins.emplace_back();
+    origin.change = reference.change;
+    for (const Part& part : reference.parts) {
+      origin.parts.push_back(part.ref);
+      origin.parts.back().name = part.tensor->name;
+    }
+  }
   model.read = Reader(std::move(references_));
   return std::move(model);
 }

@@ -132,11 +132,8 @@ class Network {
   // Adds a tensor whose values are known.
   TensorId AddValues(const std::string& name, const Shape& shape,
                      decltype(EncodedTensor::values) values, Role role);
-  // Adds a vector that the framework computes and does not store; the vector stays float32.
-  TensorId AddComputed(const std::string& name, std::vector<float> values);
-  // Like AddComputed above, for any shape. REQUIRES: the shape has as many entries as there are
-  // values.
-  TensorId AddComputed(const std::string& name, const Shape& shape, std::vector<float> values);
+  // Adds a tensor that the framework computes and does not store; it stays float32.
+  TensorId AddComputed(const std::string& name, const Shape& shape, Change made);
   // Adds a coded table and its codebook, NAME.codebook, which passes prune and quantise.
   TensorId AddCoded(const std::string& name, CodedTable table, std::optional<uint64_t> seed = {});
   // Marks a tensor whose entries are not parameters of its own (EncodedTensor::derived).
@@ -184,13 +181,13 @@ class Network {
   LoadedModel model;
 
  private:
+  // What makes a tensor of the model (LoadedModel::Origin); a missing tensor has no parts.
   struct Part {
     const CheckpointTensor* tensor;
     TensorRef ref;
   };
-  // What makes a tensor of the model: the values of its parts, one after the other, changed.
   struct Reference {
-    std::vector<Part> parts;  // empty: computed, or missing
+    std::vector<Part> parts;
     Change change;
   };
   class Reader;

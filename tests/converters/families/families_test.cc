@@ -76,30 +76,10 @@ TEST(Families, AreReadOrTellWhy) {
   std::set<std::string_view> names;
   for (const Family* family : KnownFamilies()) {
     EXPECT_TRUE(names.insert(family->name).second) << family->name;
-    EXPECT_FALSE(family->names[0].empty()) << family->name;
+    EXPECT_FALSE(family->marks.empty()) << family->name;
     EXPECT_EQ(FamilyNamed(family->name) != nullptr, family->load != nullptr) << family->name;
     const bool tells = family->unread.find("no family reads") != std::string_view::npos;
     EXPECT_EQ(tells, family->load == nullptr) << family->name;
-  }
-}
-
-TEST(Families, PatternsAreWellFormed) {
-  for (const Family* family : KnownFamilies()) {
-    for (const std::span<const std::string_view> names : family->names) {
-      std::set<std::string_view> patterns;
-      for (const std::string_view pattern : names) {
-        EXPECT_TRUE(patterns.insert(pattern).second) << family->name << " " << pattern;
-        EXPECT_FALSE(pattern.empty() || pattern.ends_with('|') ||
-                     pattern.find("||") != pattern.npos)
-            << pattern;
-        const size_t optional = pattern.find('?');
-        EXPECT_TRUE(optional == 0 || optional == pattern.npos) << pattern;
-        // At most one number in each alternative.
-        EXPECT_LE(std::count(pattern.begin(), pattern.end(), '#'),
-                  1 + std::count(pattern.begin(), pattern.end(), '|'))
-            << pattern;
-      }
-    }
   }
 }
 

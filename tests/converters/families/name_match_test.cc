@@ -106,15 +106,15 @@ TEST(FittingPrefix, OfAFrameworksModule) {
                        "rnn.bias_hh_l0", "decoder.weight",   "decoder.bias"};
   EXPECT_FALSE(FittingPrefix(Input(Weights(inner))));
   Names names = {"loss.weight"};
-  for (const std::string& name : inner) names.push_back("lm." + name);
+  for (const std::string& name : inner) names.push_back("net." + name);
   const auto found = FittingPrefix(Input(Weights(names)));
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->prefix, "lm.");
+  EXPECT_EQ(found->prefix, "net.");
   EXPECT_EQ(found->family->name, "pytorch-examples");
   EXPECT_EQ(NearestText(Input(Weights(names))),
-            "pytorch-examples fits the names without 'lm.': a recipe {\"prefix\": \"lm.\"}");
+            "pytorch-examples fits the names without 'net.': a recipe {\"prefix\": \"net.\"}");
   for (std::string& name : names) name = "model." + name;
-  EXPECT_EQ(FittingPrefix(Input(Weights(names)))->prefix, "model.lm.");
+  EXPECT_EQ(FittingPrefix(Input(Weights(names)))->prefix, "model.net.");
 }
 
 TEST(NearestFamilies, TellsTranslationModels) {
