@@ -40,9 +40,7 @@ class MatVecKernel {
   void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
     const PanelRange panels = chunks_.PanelsOf(chunks);
     if (HasMany(frames)) return MultiplyMany(frames, panels);
-    const bool drops = can_drop_logits() && !frames.empty() && !frames.front().keeps_logits &&
-                       AnswerOf(frames.front()) == nullptr;
-    if (drops) {
+    if (can_drop_logits() && !frames.empty() && frames.front().logits.is_nowhere) {
       ProductInput::WithMemoryForFew<kDroppedCols, kDroppedTogether>([&](auto memory) {
         alignas(64) float dropped[kDroppedTogether * kDroppedStride];
         ForEachGroup(frames, kDroppedTogether, memory, [&](ProductBatch& batch, auto group) {
@@ -61,7 +59,7 @@ class MatVecKernel {
       });
     });
   }
-  // Kernel::make_logits.
+  // LogitMaker::make.
   void MakeLogits(StreamFrame frame, uint64_t first, uint64_t count) const {
     const PanelRange panels = {first / kPanelRows, (first + count + kPanelRows - 1) / kPanelRows};
     x_.WithMemory(weight_->integer(), [&](auto memory) {
@@ -72,7 +70,7 @@ class MatVecKernel {
   bool can_bound_logits() const {
     return can_drop_logits() && weight_->integer() && x_.gives_codes();
   }
-  // Kernel::has_finite_logits. REQUIRES: can_drop_logits(). A logit is a sum of products of
+  // LogitMaker::are_finite. REQUIRES: can_drop_logits(). A logit is a sum of products of
   // integers, times both scales, and a bias.
   bool HasFiniteLogits(StreamFrame frame) const {
     float scale = 0;
@@ -112,7 +110,7 @@ class MatVecKernel {
   }
   // Where a query wants the logits instead of in the frame, or null.
   float* AnswerOf(const StreamFrame& frame) const {
-    return can_drop_logits() ? frame.logits : nullptr;
+    return can_drop_logits() ? frame.logits.answer : nullptr;
   }
   // Calls use(batch, frames) for at most `most` frames at a time, and as many as `memory` has room
   // for.
@@ -221,12 +219,12 @@ Kernel BindOp(const MatVec& op, const BindContext& context) {
     bound.work_bytes = many->WorkBytes();
   }
   if (kernel.can_drop_logits()) {
-    bound.make_logits = [kernel](const StreamFrame& frame, uint64_t first, uint64_t count) {
+    bound.logits.make = [kernel](const StreamFrame& frame, uint64_t first, uint64_t count) {
       kernel.MakeLogits(frame, first, count);
     };
   }
   if (kernel.can_bound_logits()) {
-    bound.has_finite_logits = [kernel](const StreamFrame& frame) {
+    bound.logits.are_finite = [kernel](const StreamFrame& frame) {
       return kernel.HasFiniteLogits(frame);
     };
   }

@@ -93,7 +93,7 @@ class WordSampler {
     for (size_t wanted = std::min(all, kFirstWords);; wanted = std::min(all, kMoreWords * wanted)) {
       const auto words = static_cast<uint32_t>(wanted + excluded_.size());
       KINGLET_RETURN_IF_ERROR(
-          FindTopK(std::span(&stream_, 1), words, std::span(&best, 1), Logits::kKept));
+          FindTopK(std::span(&stream_, 1), words, std::span(&best, 1), kLogitsInBuffer));
       RemoveExcluded(excluded_, best);
       best.resize(std::min(best.size(), wanted));
       AddUp(best);
@@ -248,7 +248,7 @@ Status DrawWord(std::span<QueriedStream<T>> streams, std::span<const uint64_t> s
   KINGLET_RETURN_IF_ERROR(
       FindTopK(streams, static_cast<uint32_t>(std::min<size_t>(words, wanted + excluded.size())),
                std::span(best).first(streams.size()),
-               is_greedy || among_best ? Logits::kDropped : Logits::kKept));
+               is_greedy || among_best ? kLogitsNowhere : kLogitsInBuffer));
   std::array<uint32_t, kLanesTogether> drawn{};
   for (size_t i = 0; i < streams.size(); ++i) {
     RemoveExcluded(excluded, best[i]);
