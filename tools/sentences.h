@@ -20,8 +20,8 @@ class SentenceReader {
   static Result<SentenceReader> OfIds(const std::string& path, uint32_t vocabulary_size);
 
   // A sentence a line, tokenized as the model tokenizes text, or otherwise at white space; "-" is
-  // standard input. REQUIRES: the model outlives the reader. Errors: those of opening the file; KINGLET_UNSUPPORTED for a model that
-  // has ids only.
+  // standard input. REQUIRES: the model outlives the reader. Errors: those of opening the file;
+  // KINGLET_UNSUPPORTED for a model that has ids only.
   static Result<SentenceReader> OfText(const std::string& path, const Model& model);
 
   // The next line's sequence, without the line's end; nullopt after the last line. Memory holds one

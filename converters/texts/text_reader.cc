@@ -14,10 +14,17 @@ namespace {
 
 // A limit for texts that may never end, such as standard input: 4 GiB of ids.
 constexpr size_t kMaxSequenceTokens = size_t{1} << 30;
-// A line whose tokenizer allows that is read in parts of about this length: some texts are one line.
+// A line that is separable is read in parts of about this length: some texts are one line.
 constexpr size_t kPartBytes = size_t{1} << 16;
 
-// The last space of the text after which a line may be split (Tokenizer::is_separable), or npos.
+// Whether a line may be split after a space that stands alone between other characters than
+// carriage returns into parts that give the same tokens: words between spaces, byte-pair codes and
+// characters.
+bool IsSeparable(const ModelText& text) {
+  return text.is_between_spaces() || (text.splits_words() && text.tokenizer().size() == 0);
+}
+
+// The last such space of the text, or npos.
 size_t LastSplit(std::string_view text) {
   const auto is_lone = [text](size_t space) {
     const auto is_blank = [](char c) { return c == ' ' || c == '\r'; };
@@ -81,7 +88,7 @@ Status TextReader::Add(std::string_view piece, TokenSequence& out) {
   open_ += piece;
   if (open_.size() < kPartBytes) return {};
   // The size of a word of several pieces needs all its pieces together.
-  const bool parts = text_.is_separable() && marks_ == PieceMarks::kNone;
+  const bool parts = IsSeparable(text_) && marks_ == PieceMarks::kNone;
   const size_t space = parts ? LastSplit(piece) : piece.npos;
   if (space != piece.npos) {
     const std::string part = std::exchange(open_, std::string(piece.substr(space + 1)));

@@ -49,9 +49,8 @@ class ModelText {
   std::optional<uint32_t> unknown_id() const { return unknown_; }
   // Whether tokens are parts of words, not words.
   bool splits_words() const { return tokenizer_->splits_words(); }
-  // Those of the tokenizer.
+  // Whether a line may be split at any space into lines that give the same tokens.
   bool is_between_spaces() const { return tokenizer_->is_between_spaces(); }
-  bool is_separable() const { return tokenizer_->is_separable(); }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
 

@@ -58,12 +58,6 @@ class Tokenizer {
   bool is_between_spaces() const {
     return !splits_words() && rule_.rule == WordRule::Rule::kSpaces;
   }
-  // Whether a line may be split after a space that stands alone between other characters than
-  // carriage returns into parts that give the same tokens.
-  bool is_separable() const {
-    return word_merges_ || word_pieces_ ||
-           (!sentence_pieces_ && rule_.rule != WordRule::Rule::kWikiText);
-  }
   // Whether a piece is written without a space after the piece before, although a tokenized text
   // has a space there: the 't of can't.
   bool WritesTogether(std::string_view piece) const;
