@@ -136,7 +136,7 @@ Status CheckAgainstModel(const ConvertOptions& options, const LoadedModel& model
 // The checkpoint, or the mean of all checkpoints that are named.
 Result<CheckpointFile> OpenCheckpoints(const std::string& path, const ConvertOptions& options,
                                        const Recipe& recipe) {
-  const SourcePlace place = {recipe.state_dict, recipe.prefix};
+  const NetworkPlace place = {recipe.state_dict, recipe.prefix};
   std::vector<CheckpointFile> files;
   KINGLET_ASSIGN_OR_RETURN(CheckpointFile first, OpenCheckpointFile(path, place));
   files.push_back(std::move(first));

@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/backend.h"
 #include "kernels/nine_bit_row.h"
-#include "kernels/ref/cluster_words.h"
+#include "kernels/ref/cluster_tokens.h"
 #include "kernels/ref/ref.h"
 
 #if defined(KINGLET_HAVE_CPU_BACKEND)
@@ -50,7 +50,7 @@ BufferPart PartOf(const BufferSpec& buffer, size_t real_bytes) {
     case Element::kCode16:
       return {1, 2};
     case Element::kCode32:
-    case Element::kWord:
+    case Element::kUint32:
       return {1, 4};
   }
   return {1, real_bytes};

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cluster_words.h"
+#include "kernels/cluster_tokens.h"
 #include "kernels/logits.h"
 #include "kernels/plan.h"
 #include "kinglet/status.h"

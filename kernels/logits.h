@@ -1,9 +1,9 @@
 // Logits that are not kept.
 //
-// A cluster of the softmax has a logit for each of its words, 242,735 in the last tail of the best
+// A cluster of the softmax has a logit for each of its tokens, 242,735 in the last tail of the best
 // MicroNet. The normaliser needs every one of them once, and then most queries read few: the score
-// of a word reads one. To write and read the others would be a seventh of a token's memory traffic.
-// So the kernel of the product that makes the logits sums each tile of them while the tile is in
+// of a token reads one. To write and read the others would be a seventh of the memory traffic. So
+// the kernel of the product that makes the logits sums each tile of them while the tile is in
 // the first-level cache (kernels/cpu/logit_tiles.h), and a frame states where the logits go
 // afterwards (LogitsPlace):
 //
@@ -11,7 +11,7 @@
 //   nowhere          for queries that read few logits. The kernel makes those again when they are
 //                    read (LogitMaker::make): from the same operands in the same order, so with the
 //                    same bits.
-//   in the answer    for a query of the probabilities of all words: in the caller's memory, where
+//   in the answer    for a query of the probabilities of all tokens: in the caller's memory, where
 //                    they become log-probabilities in place. A call that fails leaves that memory
 //                    unchanged, so the logits are written once nothing can fail any more: the last
 //                    cluster alone is computed there (ClusterMadeInAnswer), after all other work;

@@ -21,9 +21,9 @@
 namespace kinglet {
 namespace {
 
-Status RefuseListLine(const std::string& source, uint64_t line, const std::string& expected,
+Status RefuseListLine(const std::string& input_name, uint64_t line, const std::string& expected,
                       std::string_view found) {
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, Numbered("line", line), expected,
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, input_name, Numbered("line", line), expected,
                          Quoted(found));
 }
 
@@ -213,21 +213,21 @@ ListSyntax SyntaxOf(ListFormat format) {
 
 // nullopt for a blank line, and for a summary.
 Result<std::optional<ReadHypothesis>> ParseListLine(std::string_view line, uint64_t number,
-                                                    ListFormat format, const std::string& source) {
+                                                    ListFormat format, const std::string& input_name) {
   if (IsBlank(line)) return std::optional<ReadHypothesis>();
   const ListSyntax syntax = SyntaxOf(format);
   std::optional<ReadHypothesis> read = syntax.parse(line);
   if (!read) {
     const std::string why = format == ListFormat::kJson ? WhyNotJson(line) : "";
-    if (why.empty()) return RefuseListLine(source, number, syntax.expected, line);
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, Numbered("line", number),
+    if (why.empty()) return RefuseListLine(input_name, number, syntax.expected, line);
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, input_name, Numbered("line", number),
                            syntax.expected, why);
   }
   return read->utterance.empty() ? std::nullopt : std::move(read);
 }
 
-Status RefuseSecond(const std::string& source, uint64_t number, std::string_view line) {
-  return RefuseListLine(source, number, "each number of an utterance once", line);
+Status RefuseSecond(const std::string& input_name, uint64_t number, std::string_view line) {
+  return RefuseListLine(input_name, number, "each number of an utterance once", line);
 }
 
 }  // namespace
@@ -243,7 +243,7 @@ ListFormat GuessListFormat(std::string_view text) {
 }
 
 Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, ListFormat format,
-                                                         const std::string& source) {
+                                                         const std::string& input_name) {
   std::vector<HypothesisList> lists;
   std::unordered_map<std::string, size_t> indices;
   std::set<std::pair<size_t, uint64_t>> numbers;  // of lists and hypotheses
@@ -251,13 +251,13 @@ Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, 
   for (const std::string_view line : LinesOf(text)) {
     ++number;
     KINGLET_ASSIGN_OR_RETURN(std::optional<ReadHypothesis> read,
-                             ParseListLine(line, number, format, source));
+                             ParseListLine(line, number, format, input_name));
     if (!read) continue;
     const auto [index, is_new] = indices.try_emplace(read->utterance, lists.size());
     if (is_new) lists.push_back({std::move(read->utterance), {}});
     std::vector<Hypothesis>& hypotheses = lists[index->second].hypotheses;
     const uint64_t own = read->number.value_or(hypotheses.size() + 1);
-    if (!numbers.emplace(index->second, own).second) return RefuseSecond(source, number, line);
+    if (!numbers.emplace(index->second, own).second) return RefuseSecond(input_name, number, line);
     hypotheses.push_back({own, read->given, std::move(read->text)});
   }
   return lists;
@@ -278,12 +278,12 @@ Result<std::optional<HypothesisList>> ListReader::Next() {
     if (!format_ && !IsBlank(line->text)) format_ = GuessListFormat(line->text);
     KINGLET_ASSIGN_OR_RETURN(std::optional<ReadHypothesis> read,
                              ParseListLine(line->text, line->line_number,
-                                           format_.value_or(ListFormat::kKaldi), lines_.source()));
+                                           format_.value_or(ListFormat::kKaldi), lines_.name()));
     if (!read) continue;
     HypothesisList ended;
     if (list_.hypotheses.empty() || read->utterance != list_.utterance) {
       if (!begun_.insert(Digest64(std::as_bytes(std::span(read->utterance)))).second) {
-        return Status::Refusal(KINGLET_UNSUPPORTED, lines_.source(),
+        return Status::Refusal(KINGLET_UNSUPPORTED, lines_.name(),
                                Numbered("line", line->line_number),
                                "the lines of each utterance one after the other, or a file of them "
                                "in place of a pipe",
@@ -294,7 +294,7 @@ Result<std::optional<HypothesisList>> ListReader::Next() {
     }
     const uint64_t own = read->number.value_or(list_.hypotheses.size() + 1);
     if (!numbers_.insert(own).second) {
-      return RefuseSecond(lines_.source(), line->line_number, line->text);
+      return RefuseSecond(lines_.name(), line->line_number, line->text);
     }
     list_.hypotheses.push_back({own, read->given, std::move(read->text)});
     if (!ended.hypotheses.empty()) return std::optional(std::move(ended));
@@ -329,8 +329,8 @@ Result<std::vector<HypothesisList>> ReadNBestFolders(const std::string& folder) 
   std::vector<HypothesisList> lists;
   std::unordered_map<std::string, size_t> indices;
   for (const auto& [key, path] : folders) {
-    const std::string source = (path / "text").string(), scores = (path / "score").string();
-    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(source));
+    const std::string input_name = (path / "text").string(), scores = (path / "score").string();
+    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(input_name));
     std::map<std::string, double, std::less<>> given;
     if (fs::exists(scores, error)) {
       KINGLET_ASSIGN_OR_RETURN(const std::string lines, ReadWholeText(scores));
@@ -364,7 +364,7 @@ Result<std::vector<HypothesisList>> ReadNBestFolders(const std::string& folder) 
   return lists;
 }
 
-Status AddGivenScores(std::string_view text, const std::string& source, double factor,
+Status AddGivenScores(std::string_view text, const std::string& input_name, double factor,
                       std::vector<HypothesisList>& lists) {
   std::map<std::pair<std::string, uint64_t>, Hypothesis*, std::less<>> hypotheses;
   for (HypothesisList& list : lists) {
@@ -381,21 +381,21 @@ Status AddGivenScores(std::string_view text, const std::string& source, double f
     const std::optional<NumberedName> name = ParseName(TakeFirstWord(rest));
     const std::optional<double> score = ParseScore(rest);
     if (!name || !score) {
-      return RefuseListLine(source, number, "\"UTTERANCE-NUMBER SCORE\"", line);
+      return RefuseListLine(input_name, number, "\"UTTERANCE-NUMBER SCORE\"", line);
     }
     const auto found = hypotheses.find({std::string(name->utterance), name->number});
     if (found == hypotheses.end()) {
-      return RefuseListLine(source, number, "a hypothesis of the lists", line);
+      return RefuseListLine(input_name, number, "a hypothesis of the lists", line);
     }
     if (!scored.insert(found->second).second) {
-      return RefuseListLine(source, number, "each hypothesis once", line);
+      return RefuseListLine(input_name, number, "each hypothesis once", line);
     }
     found->second->given = found->second->given.value_or(0) + factor * *score;
   }
   for (const HypothesisList& list : lists) {
     for (const Hypothesis& hypothesis : list.hypotheses) {
       if (scored.contains(&hypothesis)) continue;
-      return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, list.utterance,
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, input_name, list.utterance,
                              "a score for each hypothesis",
                              "none for number " + std::to_string(hypothesis.number));
     }
@@ -404,7 +404,7 @@ Status AddGivenScores(std::string_view text, const std::string& source, double f
 }
 
 Result<std::map<std::string, std::string>> ParseReferences(std::string_view text,
-                                                           const std::string& source) {
+                                                           const std::string& input_name) {
   std::map<std::string, std::string> references;
   uint64_t number = 0;
   for (const std::string_view line : LinesOf(text)) {
@@ -412,10 +412,10 @@ Result<std::map<std::string, std::string>> ParseReferences(std::string_view text
     if (IsBlank(line)) continue;
     const size_t tab = line.find('\t');
     if (tab == line.npos || tab == 0) {
-      return RefuseListLine(source, number, "an utterance, a tab and a text", line);
+      return RefuseListLine(input_name, number, "an utterance, a tab and a text", line);
     }
     if (!references.emplace(line.substr(0, tab), line.substr(tab + 1)).second) {
-      return RefuseListLine(source, number, "each utterance once", line);
+      return RefuseListLine(input_name, number, "each utterance once", line);
     }
   }
   return references;

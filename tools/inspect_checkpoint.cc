@@ -43,11 +43,11 @@ void AppendNames(const char* key, const std::vector<std::string>& names, JsonLin
   line.EndArray();
 }
 
-std::string CheckpointJson(const CheckpointFile& source, const Readers& readers) {
+std::string CheckpointJson(const CheckpointFile& file, const Readers& readers) {
   JsonLine line;
-  line.Key("checkpoint").Text(DisplayText(source.path)).Key("file_size").Integer(source.bytes);
-  line.Key("digest").Text(source.digest).Key("tensors").BeginArray();
-  for (const CheckpointTensor& tensor : source.tensors) {
+  line.Key("checkpoint").Text(DisplayText(file.path)).Key("file_size").Integer(file.bytes);
+  line.Key("digest").Text(file.digest).Key("tensors").BeginArray();
+  for (const CheckpointTensor& tensor : file.tensors) {
     line.BeginObject().Key("name").Text(DisplayText(tensor.name)).Key("shape").BeginArray();
     for (const uint64_t size : tensor.shape) line.Integer(size);
     line.EndArray().Key("type").Text(TypeName(tensor)).EndObject();
@@ -66,7 +66,7 @@ std::string CheckpointJson(const CheckpointFile& source, const Readers& readers)
     line.Key("prefix").BeginObject().Key("prefix").Text(DisplayText(readers.prefix->prefix));
     line.Key("family").Text(readers.prefix->family->name).EndObject();
   }
-  AppendNames("notes", source.notes, line);
+  AppendNames("notes", file.notes, line);
   return line.Finish();
 }
 
@@ -112,10 +112,10 @@ std::string NextRow(const std::string& path, const Readers& readers) {
          " --recipe-skeleton > recipe.json, and complete it (docs/RECIPES.md)\n";
 }
 
-std::string TensorRows(const CheckpointFile& source) {
+std::string TensorRows(const CheckpointFile& file) {
   constexpr size_t kWidest = 64;
   size_t name_columns = 4, shape_columns = 5;
-  for (const CheckpointTensor& tensor : source.tensors) {
+  for (const CheckpointTensor& tensor : file.tensors) {
     name_columns = std::max(name_columns, DisplayText(tensor.name).size());
     shape_columns = std::max(shape_columns, ShapeText(tensor.shape).size());
   }
@@ -125,22 +125,22 @@ std::string TensorRows(const CheckpointFile& source) {
            type + "\n";
   };
   std::string text = "\ntensors\n" + row("name", "shape", "type");
-  for (const CheckpointTensor& tensor : source.tensors) {
+  for (const CheckpointTensor& tensor : file.tensors) {
     text += row(tensor.name, ShapeText(tensor.shape), TypeName(tensor));
   }
   return text;
 }
 
-std::string CheckpointText(const std::string& path, const CheckpointFile& source,
+std::string CheckpointText(const std::string& path, const CheckpointFile& file,
                            const Readers& readers) {
   uint64_t entries = 0;
-  for (const CheckpointTensor& tensor : source.tensors) entries += CountEntries(tensor.shape);
-  std::string text = FactLine("checkpoint", source.path);
-  text += FactLine("bytes", Grouped(source.bytes)) + FactLine("digest", source.digest);
+  for (const CheckpointTensor& tensor : file.tensors) entries += CountEntries(tensor.shape);
+  std::string text = FactLine("checkpoint", file.path);
+  text += FactLine("bytes", Grouped(file.bytes)) + FactLine("digest", file.digest);
   text +=
-      FactLine("tensors", Grouped(source.tensors.size()) + " of " + Grouped(entries) + " entries");
-  for (const std::string& note : source.notes) text += FactLine("note", note);
-  return text + FamilyRows(readers) + TensorRows(source) + "\n" + NextRow(path, readers);
+      FactLine("tensors", Grouped(file.tensors.size()) + " of " + Grouped(entries) + " entries");
+  for (const std::string& note : file.notes) text += FactLine("note", note);
+  return text + FamilyRows(readers) + TensorRows(file) + "\n" + NextRow(path, readers);
 }
 
 }  // namespace
@@ -160,16 +160,16 @@ bool IsCheckpointPath(const std::string& path) {
 
 Result<std::string> ReportCheckpoint(const std::string& path, CheckpointView view) {
   KINGLET_ASSIGN_OR_RETURN(const std::string found, FindCheckpoint(path));
-  KINGLET_ASSIGN_OR_RETURN(CheckpointFile source, OpenCheckpointFile(found));
-  for (std::string& note : ComputeWeights(source.tensors)) source.notes.push_back(std::move(note));
-  const FamilyInput input = InputOf(source, source.tensors);
+  KINGLET_ASSIGN_OR_RETURN(CheckpointFile file, OpenCheckpointFile(found));
+  for (std::string& note : ComputeWeights(file.tensors)) file.notes.push_back(std::move(note));
+  const FamilyInput input = InputOf(file, file.tensors);
   if (view == CheckpointView::kRecipeSkeleton) {
     std::optional<std::string> network = NetworkRecipe(input);
     return network ? *std::move(network) : RecipeSkeleton(input);
   }
   const Readers readers = {NearestFamilies(input), FittingPrefix(input)};
-  return view == CheckpointView::kJson ? CheckpointJson(source, readers)
-                                       : CheckpointText(path, source, readers);
+  return view == CheckpointView::kJson ? CheckpointJson(file, readers)
+                                       : CheckpointText(path, file, readers);
 }
 
 }  // namespace kinglet

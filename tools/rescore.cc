@@ -23,7 +23,7 @@
 #include "runtime/accounting/exact_sum.h"
 #include "runtime/prefix_tree.h"
 #include "runtime/sentence_scorer.h"
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 #include "tools/commands.h"
 #include "tools/hypothesis_lists.h"
 #include "tools/json_lines.h"
@@ -71,14 +71,14 @@ using ScoredListSink = std::function<Status(const HypothesisList&, std::span<con
 // The hypotheses of several utterances in one tree. Each utterance has a beginning of its own.
 class ListScorer {
  public:
-  ListScorer(const Model& model, const SentenceFrame& frame, const std::string& source,
+  ListScorer(const Model& model, const SentenceFrame& frame, const std::string& input_name,
              Session& session, const ScoredListSink& sink)
       : model_(model),
         frame_(frame),
-        source_(source),
+        input_name_(input_name),
         session_(session),
         sink_(sink),
-        unknown_(UnknownWord(*model.vocabulary(), model.text())) {}
+        unknown_(UnknownToken(*model.vocabulary(), model.text())) {}
 
   // With `at_once` no list waits for others that have not arrived on standard input.
   Status Run(const NextList& next, bool at_once, Progress& progress) {
@@ -111,7 +111,7 @@ class ListScorer {
     AddedList& added = added_.emplace_back();
     for (const Hypothesis& hypothesis : list.hypotheses) {
       TokenSequence sentence;
-      TextReader reader(*model_.text(), source_ + ": " + list.utterance + ", hypothesis " +
+      TextReader reader(*model_.text(), input_name_ + ": " + list.utterance + ", hypothesis " +
                                             std::to_string(hypothesis.number));
       KINGLET_RETURN_IF_ERROR(reader.AddLine(hypothesis.text, sentence));
       const auto unknown = std::count(sentence.ids.begin(), sentence.ids.end(), unknown_);
@@ -144,7 +144,7 @@ class ListScorer {
 
   const Model& model_;
   const SentenceFrame frame_;
-  const std::string source_;
+  const std::string input_name_;
   Session& session_;
   const ScoredListSink& sink_;
   const std::optional<uint32_t> unknown_;
@@ -171,7 +171,7 @@ Result<std::vector<HypothesisList>> ReadLists(const RescoreOptions& options) {
     KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(options.lists));
     KINGLET_ASSIGN_OR_RETURN(
         lists, ParseHypothesisLists(text, FormatOf(options).value_or(GuessListFormat(text)),
-                                    SourceName(options.lists)));
+                                    InputName(options.lists)));
   }
   // A file of scores replaces those of the lists.
   for (HypothesisList& list : lists) {
@@ -182,7 +182,7 @@ Result<std::vector<HypothesisList>> ReadLists(const RescoreOptions& options) {
   for (const auto& [files, factor] : {std::pair(&options.scores, 1.0), {&options.costs, -1.0}}) {
     for (const std::string& file : *files) {
       KINGLET_ASSIGN_OR_RETURN(const std::string scores, ReadWholeText(file));
-      KINGLET_RETURN_IF_ERROR(AddGivenScores(scores, SourceName(file), factor, lists));
+      KINGLET_RETURN_IF_ERROR(AddGivenScores(scores, InputName(file), factor, lists));
     }
   }
   return lists;
@@ -204,14 +204,14 @@ class Rescored {
     const std::string& path = options_.tune.empty() ? options_.references : options_.tune;
     if (path.empty()) return {};
     KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
-    references_source_ = SourceName(path);
-    KINGLET_ASSIGN_OR_RETURN(references_, ParseReferences(text, references_source_));
+    references_name_ = InputName(path);
+    KINGLET_ASSIGN_OR_RETURN(references_, ParseReferences(text, references_name_));
     return {};
   }
   // The errors of a list that cannot be taken.
   Status Check(const HypothesisList& list) const {
     if (!references_ || references_->contains(list.utterance)) return {};
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, references_source_, "utterances",
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, references_name_, "utterances",
                            "a reference for each list", "none for " + list.utterance);
   }
 
@@ -366,7 +366,7 @@ class Rescored {
   const Model& model_;
   Console& console_;
   ListWeights weights_;
-  std::string references_source_;
+  std::string references_name_;
   std::optional<std::map<std::string, std::string>> references_;
   std::vector<std::vector<ScoreParts>> parts_;  // of all lists, to tune
   WordErrorCounts errors_;
@@ -428,14 +428,14 @@ Status Rescore(const RescoreOptions& options, Console& console) {
   const ScoredListSink take = [&](const HypothesisList& list, std::span<const ModelScore> scores) {
     return rescored.Take(list, scores);
   };
-  ListScorer scorer(*model, frame, SourceName(options.lists), *session, take);
+  ListScorer scorer(*model, frame, InputName(options.lists), *session, take);
   const Status ran = [&] {
     Progress progress(ProgressFormOf("", console));
     return scorer.Run(next, options.lists == "-", progress);
   }();
   KINGLET_RETURN_IF_ERROR(ran);
   if (rescored.utterances() == 0) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, SourceName(options.lists), "lists",
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, InputName(options.lists), "lists",
                            "at least one hypothesis", "none");
   }
   rescored.Finish(scorer.stepped());

@@ -42,7 +42,7 @@ struct ScoreOptions {
 
   const std::string& path() const { return !ids.empty() ? ids : !text.empty() ? text : pairs; }
   // The name of the text in messages.
-  std::string source() const { return path() == "-" ? std::string(kStandardInput) : path(); }
+  std::string input_name() const { return path() == "-" ? std::string(kStandardInput) : path(); }
   // --lines prints a line of JSON for each line of text; otherwise --json prints each token.
   ScoreReportOptions report() const {
     const bool all = tokens || hex || places.rank || places.interval || (run.json && !lines);
@@ -96,19 +96,19 @@ class Scorer {
       progress_.reset();  // before the summary
       return {};
     }
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, options_.source(), "tokens", "at least one",
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, options_.input_name(), "tokens", "at least one",
                            "none");
   }
 
   Status PrintSummary() const {
     const auto size = size_known_ ? std::optional(size_) : std::nullopt;
     if (!options_.run.json) {
-      return report_.Finish(FactLine("tokens", Grouped(tokens_)), options_.source(), size,
+      return report_.Finish(FactLine("tokens", Grouped(tokens_)), options_.input_name(), size,
                             Protocol());
     }
     JsonLine line = report_.NewLine();
     BeginStreamSummary(tokens_, report_.all(), line);
-    return report_.Finish(line, options_.source(), size, Protocol());
+    return report_.Finish(line, options_.input_name(), size, Protocol());
   }
 
  private:

@@ -19,7 +19,7 @@ Result<SentenceReader> SentenceReader::OfText(const std::string& path, const Mod
   KINGLET_RETURN_IF_ERROR(RequireWords(path == "-" ? "standard input" : path, model.text()));
   KINGLET_ASSIGN_OR_RETURN(DocumentReader lines, DocumentReader::Open(path, {}));
   SentenceReader reader(std::move(lines));
-  reader.text_.emplace(*model.text(), reader.lines_.source());
+  reader.text_.emplace(*model.text(), reader.lines_.name());
   return reader;
 }
 
@@ -33,9 +33,9 @@ Result<std::optional<TokenSequence>> SentenceReader::Next() {
     return std::optional(std::move(sentence));
   }
   const std::string place = Numbered("line", line->line_number);
-  KINGLET_ASSIGN_OR_RETURN(sentence.ids, ParseIds(line->text, lines_.source() + ", " + place));
+  KINGLET_ASSIGN_OR_RETURN(sentence.ids, ParseIds(line->text, lines_.name() + ", " + place));
   for (const uint32_t id : sentence.ids) {
-    KINGLET_RETURN_IF_ERROR(CheckTokenId(id, vocabulary_size_, lines_.source(), place));
+    KINGLET_RETURN_IF_ERROR(CheckTokenId(id, vocabulary_size_, lines_.name(), place));
   }
   return std::optional(std::move(sentence));
 }

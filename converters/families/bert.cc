@@ -26,7 +26,6 @@
 #include "converters/families/config_options.h"
 #include "converters/families/families.h"
 #include "converters/families/hugging_face_options.h"
-#include "converters/families/name_match.h"
 #include "converters/network/layers.h"
 #include "converters/network/network.h"
 #include "format/blocks.h"

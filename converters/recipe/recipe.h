@@ -258,7 +258,7 @@ struct TableInPlace {
 struct Recipe {
   RecipeFolder folder;         // the recipe's; passes find their files from there
   RecipeFolder source_folder;  // the checkpoint's, where `sources` are
-  // Where the checkpoint stores the network, if the recipe states it (SourcePlace).
+  // Where the checkpoint stores the network, if the recipe states it (NetworkPlace).
   std::vector<std::string> state_dict;
   std::string prefix;
   std::map<std::string, std::string> sources;  // name -> file, in source_folder

@@ -61,13 +61,13 @@ void Distribution<T>::Invalidate() {
   cache_.Invalidate();
 }
 
-// A word takes two differences, a comparison and the sum with the cluster's own log p. Then a sum
-// with log(1 - lambda), or, if the cache holds the word, two products, a sum, a quotient, an
+// A token takes two differences, a comparison and the sum with the cluster's own log p. Then a sum
+// with log(1 - lambda), or, if the cache holds the token, two products, a sum, a quotient, an
 // exponential and a logarithm.
 template <class T>
-void Distribution<T>::CountWords(double words, double held) {
-  const double kept = cache_.is_in_model() ? words - held : 0;
-  work_.arithmetic += {2 * held, 3 * words + kept + held, words + 3 * held};
+void Distribution<T>::CountTokens(double tokens, double held) {
+  const double kept = cache_.is_in_model() ? tokens - held : 0;
+  work_.arithmetic += {2 * held, 3 * tokens + kept + held, tokens + 3 * held};
 }
 
 template <class T>
@@ -202,7 +202,7 @@ Status Distribution<T>::ComputeCache(std::span<QueriedStream<T>> streams) {
   const auto& cache = streams.front().distribution->plan().cache;
   if (!cache) return Status();
   return Open(
-      streams, cache->nodes, kLogitsInBuffer, {cache->words, cache->weights, cache->total},
+      streams, cache->nodes, kLogitsInBuffer, {cache->tokens, cache->weights, cache->total},
       [](const Distribution& stream) { return !stream.cache_.computed(); },
       [](Distribution& stream, const StreamFrame& frame) {
         return stream.cache_.TakeWeights(frame, stream.work_);
@@ -245,7 +245,7 @@ Status Distribution<T>::TakeAnswer(const StreamFrame& frame, const DeviceAnswer&
     if ((answer.clusters >> i & 1) != 0) work_.clusters.Insert(i);
   }
   work_.cache = cache_.is_in_model() && answer.clusters != 0;
-  CountWords(answer.looked_into, 0);
+  CountTokens(answer.looked_into, 0);
   return Status();
 }
 
@@ -259,7 +259,7 @@ Status Distribution<T>::FetchOpened(const StreamFrame& frame) {
     KINGLET_RETURN_IF_ERROR(execution_.device->Fetch({&frame, 1}, results));
   }
   if (!cache_.computed()) return Status();
-  const std::array<BufferId, 2> pairs = {plan().cache->words, plan().cache->weights};
+  const std::array<BufferId, 2> pairs = {plan().cache->tokens, plan().cache->weights};
   return execution_.device->Fetch({&frame, 1}, pairs);
 }
 
