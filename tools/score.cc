@@ -128,6 +128,8 @@ class Scorer {
       const uint64_t position = TextPosition(at_);
       const Result<ScoredToken> token = ScorePosition(at_);
       if (!token.ok()) return token.status();
+      // The first token of a text may be unknown and not scored.
+      while (!typed_.empty() && typed_.front().first < position) typed_.pop_front();
       const bool is_typed = !typed_.empty() && typed_.front().first == position;
       report_.Add(position, At(at_), *token,
                   is_typed ? std::string_view(typed_.front().second) : std::string_view());

@@ -55,22 +55,20 @@ void CheckStack(const std::vector<OpCase>& cases, const Bind& bind, const std::s
 BufferLayout LayoutOf(const OpCase& op_case) { return LayOut(op_case.plan, sizeof(float)).value(); }
 
 TEST(KernelStack, HasABoundOnEveryInstructionSet) {
-  for (const auto& cases : {EdgeOpCases(), RealisticOpCases()}) {
-    const auto on_ref = [](const OpCase& op_case) {
-      return ref::BindFloat(op_case.plan, LayoutOf(op_case));
-    };
-    CheckStack(cases, on_ref, "ref");
+  const std::vector<OpCase> cases = EdgeOpCases();  // stack does not grow with shapes
+  const auto on_ref = [](const OpCase& op_case) {
+    return ref::BindFloat(op_case.plan, LayoutOf(op_case));
+  };
+  CheckStack(cases, on_ref, "ref");
 #ifdef KINGLET_HAVE_CPU_BACKEND
-    for (const cpu::Target target : cpu::SupportedTargets()) {
-      const auto on_cpu = [target](const OpCase& op_case) {
-        return cpu::BindWith(cpu::FindVectorFunctions(target), op_case.plan, LayoutOf(op_case));
-      };
-      if (target != cpu::Target::kScalar) {
-        CheckStack(cases, on_cpu, std::string(cpu::TargetName(target)));
-      }
-    }
-#endif
+  for (const cpu::Target target : cpu::SupportedTargets()) {
+    if (target == cpu::Target::kScalar) continue;  // kernels of ref
+    const auto on_cpu = [target](const OpCase& op_case) {
+      return cpu::BindWith(cpu::FindVectorFunctions(target), op_case.plan, LayoutOf(op_case));
+    };
+    CheckStack(cases, on_cpu, std::string(cpu::TargetName(target)));
   }
+#endif
 }
 
 }  // namespace

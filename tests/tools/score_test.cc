@@ -292,6 +292,12 @@ TEST_F(ScoreTest, TextIsLookedUp) {
   EXPECT_EQ(piped.Json().size(), ids.size());
 }
 
+TEST_F(ScoreTest, AnUnknownFirstTokenHidesNoOther) {
+  folder_.Write("text.txt", "dog cat w3");
+  const auto lines = folder_.Run("score m.kgl --text text.txt --json").Json();
+  EXPECT_EQ(lines[0]["text"], "cat");
+}
+
 // A text is scored while it is read: the same tokens as by ids, which are read first.
 TEST_F(ScoreTest, OneLongLineIsScoredInParts) {
   TestRandom random(6);
