@@ -59,8 +59,9 @@ class StoredRows {
   std::shared_ptr<const RowReader> reader_;
 };
 
-// The most codes of a row for which the stack has room.
-constexpr uint64_t kMaxPositions = 1024;
+// The most codes of a row, and the most elements of a row that is a sum, for which the stack has
+// room.
+constexpr uint64_t kMaxPositions = 1024, kMaxSummed = 4096;
 
 // Rows of any table.
 class TableRows {
@@ -77,8 +78,10 @@ class TableRows {
   // Whether this backend can read the table.
   static bool Served(const TensorView& table) {
     const CodedView* coded = table.coded();
-    return Cols(table.shape) <= kMaxColumns &&
-           (coded == nullptr || coded->scheme.positions <= kMaxPositions);
+    if (coded == nullptr) return Cols(table.shape) <= kMaxColumns;
+    const bool joins = coded->scheme.combine == Combine::kConcatenate;
+    return coded->scheme.positions <= kMaxPositions &&
+           Cols(table.shape) <= (joins ? kMaxColumns : kMaxSummed);
   }
 
   size_t cols() const { return cols_; }
@@ -117,7 +120,7 @@ class TableRows {
                                   float* out) const {
     const size_t length = stored_.cols();
     stored_.Floats(parts[0], out);
-    float part[kMaxColumns];
+    float part[kMaxSummed];
     for (const uint32_t each : parts.subspan(1)) {
       stored_.Floats(each, part);
       vector.add(part, length, out);

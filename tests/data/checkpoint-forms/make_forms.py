@@ -104,7 +104,7 @@ def main():
     save("lightning.ckpt", {"epoch": 3, "pytorch-lightning_version": "2.1.0",
                             "state_dict": Wrapper(model).state_dict(),
                             "hyper_parameters": {"lr": 20}})
-    save("two_parts.pt", renamed(plain, lambda name: "model.lm." + name))
+    save("two_parts.pt", renamed(plain, lambda name: "model.net." + name))
     # Other tensors and entries, other types, shared storages.
     save("more_tensors.pt", {**plain, "rnn._extra_state": torch.zeros(0),
                              "probe.weight": torch.ones(2, 2)})
