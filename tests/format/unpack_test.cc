@@ -94,7 +94,7 @@ TEST(UnpackModel, HalvesComeBackWordForWord) {
     if (pruned) {
       for (uint16_t& word : half.bits) word = word == 0x8000 ? 0 : word;
     }
-    EXPECT_EQ(found->words, half.bits);
+    EXPECT_EQ(found->bits, half.bits);
   }
 }
 
