@@ -110,40 +110,6 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
   return layout;
 }
 
-std::optional<size_t> MakerOfLogits(std::span<const Kernel> kernels, NodeRange nodes) {
-  for (size_t i = nodes.begin; i < nodes.end; ++i) {
-    if (kernels[i].make_logits) return i;
-  }
-  return std::nullopt;
-}
-
-namespace {
-
-// A product that writes the answer runs to its end, because a failed call leaves the answer
-// unchanged. This many chunks, 256 MiB of weights, take less than 100 ms.
-constexpr size_t kMostChunksInAnswer = 16'384;
-
-size_t ChunksOf(const Kernel& kernel) {
-  size_t chunks = 0;
-  for (const Phase& phase : kernel.phases) chunks += phase.chunks;
-  return chunks;
-}
-
-}  // namespace
-
-std::optional<size_t> ClusterMadeInAnswer(const Plan& plan, std::span<const Kernel> kernels) {
-  for (size_t index = plan.clusters.size(); index-- > 0;) {
-    // Tails need a logit of the head.
-    if (index == 0 && plan.clusters.size() > 1) break;
-    const std::optional<size_t> maker = MakerOfLogits(kernels, plan.clusters[index].nodes);
-    if (maker && kernels[*maker].has_finite_logits &&
-        ChunksOf(kernels[*maker]) <= kMostChunksInAnswer) {
-      return index;
-    }
-  }
-  return std::nullopt;
-}
-
 std::span<const Backend> Backends() {
   static const std::array kBackends = {
     Backend{"cpu", sizeof(float), kBindCpu, kClusterFunctionsCpu},

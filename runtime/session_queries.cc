@@ -95,7 +95,7 @@ namespace {
 template <class T>
 Status ComputeFirst(std::span<QueriedStream<T>> streams, Computing computing) {
   if (computing != Computing::kAll) return Status();
-  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenClusters(streams, Logits::kDropped));
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenClusters(streams, kLogitsNowhere));
   return Distribution<T>::ComputeCache(streams);
 }
 

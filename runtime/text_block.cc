@@ -212,7 +212,7 @@ Status TextBlock::Ask(std::span<const uint32_t> next, std::span<double> out, Com
     }
     if (asked > 0 && computing == Computing::kAll) {
       KINGLET_RETURN_IF_ERROR(
-          Distribution<T>::OpenClusters(std::span(streams).first(asked), Logits::kDropped));
+          Distribution<T>::OpenClusters(std::span(streams).first(asked), kLogitsNowhere));
     }
     if (asked > 0) {
       KINGLET_RETURN_IF_ERROR(

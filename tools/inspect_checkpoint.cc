@@ -18,6 +18,7 @@
 #include "format/encoding.h"
 #include "tools/console.h"
 #include "tools/json_lines.h"
+#include "tools/network_recipe.h"
 #include "tools/token_text.h"
 
 namespace kinglet {
@@ -54,15 +55,16 @@ std::string CheckpointJson(const CheckpointFile& file, const Readers& readers) {
   line.EndArray().Key("families").BeginArray();
   for (const NameMatch& match : readers.families) {
     line.BeginObject().Key("name").Text(match.family->name);
-    line.Key("supported").Boolean(match.family->load != nullptr).Key("fit").Number(match.fit);
+    line.Key("supported").Boolean(match.is_read()).Key("fit").Number(match.fit);
     AppendNames("missing", match.missing, line);
     AppendNames("unused", match.unused, line);
+    if (!match.refusal.empty()) line.Key("refusal").Text(DisplayText(match.refusal));
     line.EndObject();
   }
   line.EndArray();
   if (readers.prefix) {
     line.Key("prefix").BeginObject().Key("prefix").Text(DisplayText(readers.prefix->prefix));
-    line.Key("family").Text(readers.prefix->match.family->name).EndObject();
+    line.Key("family").Text(readers.prefix->family->name).EndObject();
   }
   AppendNames("notes", file.notes, line);
   return line.Finish();
@@ -83,15 +85,18 @@ std::string NameRow(const char* what, const std::vector<std::string>& names) {
 std::string FamilyRows(const Readers& readers) {
   std::string text = "\nfamilies\n";
   if (readers.prefix) {
-    text += "  " + std::string(readers.prefix->match.family->name) +
+    text += "  " + std::string(readers.prefix->family->name) +
             ": all names fit, with a recipe {\"prefix\": \"" + DisplayText(readers.prefix->prefix) +
             "\"}\n";
   }
   for (const NameMatch& match : readers.families) {
     text += "  " + std::string(match.family->name) + ": ";
-    text += match.fit == 1 ? "all names fit" : "nearly fits";
-    if (match.family->load == nullptr) {
-      text += match.fit == 1 ? "; " + UnreadText(*match.family) : " (no family of this build)";
+    if (!match.is_read()) {
+      text += UnreadText(*match.family);
+    } else if (!match.refusal.empty()) {
+      text += "recognised, and refused: " + DisplayText(match.refusal);
+    } else {
+      text += match.fit == 1 ? "all names fit" : "nearly fits";
     }
     text += "\n" + NameRow("misses ", match.missing) + NameRow("does not read ", match.unused);
   }
@@ -100,8 +105,8 @@ std::string FamilyRows(const Readers& readers) {
 }
 
 std::string NextRow(const std::string& path, const Readers& readers) {
-  const bool is_readable = !readers.families.empty() && readers.families.front().fit == 1 &&
-                           readers.families.front().family->load != nullptr;
+  const bool is_readable = !readers.families.empty() && readers.families.front().fits() &&
+                           readers.families.front().is_read();
   if (is_readable) return "next: kinglet convert " + DisplayText(path) + " -o model.kgl\n";
   return "next: kinglet inspect " + DisplayText(path) +
          " --recipe-skeleton > recipe.json, and complete it (docs/RECIPES.md)\n";
@@ -157,8 +162,12 @@ Result<std::string> ReportCheckpoint(const std::string& path, CheckpointView vie
   KINGLET_ASSIGN_OR_RETURN(const std::string found, FindCheckpoint(path));
   KINGLET_ASSIGN_OR_RETURN(CheckpointFile file, OpenCheckpointFile(found));
   for (std::string& note : ComputeWeights(file.tensors)) file.notes.push_back(std::move(note));
-  if (view == CheckpointView::kRecipeSkeleton) return RecipeSkeleton(file.tensors);
-  const Readers readers = {NearestFamilies(file.tensors), FittingPrefix(file.tensors)};
+  const FamilyInput input = InputOf(file, file.tensors);
+  if (view == CheckpointView::kRecipeSkeleton) {
+    std::optional<std::string> network = NetworkRecipe(input);
+    return network ? *std::move(network) : RecipeSkeleton(input);
+  }
+  const Readers readers = {NearestFamilies(input), FittingPrefix(input)};
   return view == CheckpointView::kJson ? CheckpointJson(file, readers)
                                        : CheckpointText(path, file, readers);
 }

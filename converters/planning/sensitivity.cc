@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "converters/checkpoints/quoted.h"
-#include "converters/recipe/recipe_pass.h"
+#include "converters/name_pattern.h"
 #include "format/blocks.h"
 #include "format/file_layout.h"
 #include "format/overloaded.h"

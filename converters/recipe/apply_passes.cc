@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "converters/checkpoints/quoted.h"
+#include "converters/name_pattern.h"
 #include "converters/passes/error_feedback.h"
 #include "converters/passes/low_rank.h"
 #include "converters/passes/product_quantise.h"

@@ -273,7 +273,8 @@ struct Recipe {
   std::optional<SoftmaxRecipe> softmax;
   std::optional<CacheRecipe> cache;
   std::optional<ClassifierRecipe> classifier;
-  std::optional<uint64_t> start_token;  // fed before every text (ModelDescription)
+  // Fed before every text, and the end of every text (ModelDescription).
+  std::optional<uint64_t> start_token, end_token;
   std::vector<PassRecipe> passes;
   // Patterns of tensors that the recipe excludes on purpose (MatchesPattern).
   std::vector<std::string> unused;

@@ -191,7 +191,7 @@ std::vector<NodeTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout,
   std::optional<BufferId> dropped;  // the normaliser's node follows the product's
   for (size_t i = 0; i < plan.nodes.size(); ++i) {
     if (!RunsOn(plan, path, i)) continue;
-    if (kernels[i].make_logits) {
+    if (kernels[i].logits) {
       const BufferId logits = std::get<MatVec>(plan.nodes[i].op).y;
       if (!LooksAtAll(tokens) || logits == in_answer) dropped = logits;
     }

@@ -46,8 +46,7 @@ enum class QueryTokens : uint8_t {
 
 // The traffic of each node of the plan; empty for a node that the path does not run. The token is
 // the first token of the path's bin; all tokens of a bin touch the same amount. For a query that
-// does not look at every token, kernels do not store logits that they can make again
-// (Kernel::make_logits).
+// does not look at every token, kernels do not store logits that they can make again (LogitMaker).
 // REQUIRES: kernels and layout are the plan's, for floats of `real_bytes` bytes.
 std::vector<NodeTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                                    std::span<const Kernel> kernels, const TokenPath& path,

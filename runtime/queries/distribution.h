@@ -32,11 +32,6 @@ struct DeviceAnswer;
 template <class T>
 struct QueriedStream;
 
-// Whether the logits of a cluster are stored. kDropped is for queries that read few logits: kernels
-// that can make logits again (Kernel::make_logits) then do not store them, because the logits of
-// many streams fit in no processor cache.
-enum class Logits : uint8_t { kKept, kDropped };
-
 // The distribution of one stream, whose frame every call gets anew. T is the backend's real type.
 template <class T>
 class Distribution {
@@ -66,23 +61,24 @@ class Distribution {
   // throw std::bad_alloc; what had been computed by then stays valid. An error of one stream is the
   // answer to all. REQUIRES: 1 to kLanesTogether streams of one session, each of them once.
 
-  // Computes a cluster's logits and normaliser for the streams that do not have them yet. Dropped
-  // logits must be asked for with NeedLogits before they are read.
+  // Computes a cluster's logits and normaliser for the streams that do not have them yet. `place`
+  // is kLogitsInBuffer or kLogitsNowhere (kernels/logits.h); logits that are nowhere must be asked
+  // for with NeedLogits before they are read.
   static Status OpenCluster(std::span<QueriedStream<T>> streams, size_t index,
-                            Logits logits = Logits::kKept);
+                            LogitsPlace place = kLogitsInBuffer);
   // OpenCluster for one stream, which prefers to write the logits to `logits` [size]. Returns where
   // the logits are: in `logits` if the cluster's kernel can write them there and nothing can fail
   // afterwards, or else in the stream's frame. After an error `logits` is unchanged.
   static Result<const T*> OpenClusterAt(QueriedStream<T>& stream, size_t index, T* logits);
-  // The last cluster that OpenClusterAt may write to the caller's memory. Returns nullopt if there
-  // is no such cluster.
+  // kinglet::ClusterMadeInAnswer; nullopt on a device.
   std::optional<size_t> ClusterMadeInAnswer() const;
   // Computes the weights of the neural cache for the streams that do not have them yet.
   static Status ComputeCache(std::span<QueriedStream<T>> streams);
   // Computes the weights of the neural cache, and fills each stream's table of tokens.
   static Status OpenCache(std::span<QueriedStream<T>> streams);
   // OpenCluster for every cluster.
-  static Status OpenClusters(std::span<QueriedStream<T>> streams, Logits logits = Logits::kKept);
+  static Status OpenClusters(std::span<QueriedStream<T>> streams,
+                             LogitsPlace place = kLogitsInBuffer);
   // OpenCluster for every cluster, and OpenCache.
   static Status ComputeAll(std::span<QueriedStream<T>> streams);
 
@@ -123,11 +119,10 @@ class Distribution {
   // Runs the nodes on the streams of which needs(distribution) is true, fetches the buffers
   // `results` from a device, and then calls take(distribution, frame) for each of these streams.
   template <class Needs, class Take>
-  static Status Open(std::span<QueriedStream<T>> streams, NodeRange nodes, Logits logits,
+  static Status Open(std::span<QueriedStream<T>> streams, NodeRange nodes, LogitsPlace place,
                      std::initializer_list<BufferId> results, const Needs& needs, const Take& take);
-  Status TakeCluster(const StreamFrame& frame, size_t index, Logits logits);
-  // The node whose kernel makes dropped logits of a cluster again. Returns nullopt if the cluster's
-  // logits are never dropped.
+  Status TakeCluster(const StreamFrame& frame, size_t index, LogitsPlace place);
+  // kinglet::MakerOfLogits of the cluster; nullopt on a device.
   std::optional<size_t> MakerOfLogits(size_t index) const;
   Status ClusterNotFinite(const StreamFrame& frame, size_t index) const;
 

@@ -94,7 +94,7 @@ class TokenSampler {
          wanted = std::min(all, kMoreTokens * wanted)) {
       const auto tokens = static_cast<uint32_t>(wanted + excluded_.size());
       KINGLET_RETURN_IF_ERROR(
-          FindTopK(std::span(&stream_, 1), tokens, std::span(&best, 1), Logits::kKept));
+          FindTopK(std::span(&stream_, 1), tokens, std::span(&best, 1), kLogitsInBuffer));
       RemoveExcluded(excluded_, best);
       best.resize(std::min(best.size(), wanted));
       AddUp(best);
@@ -250,7 +250,7 @@ Status DrawToken(std::span<QueriedStream<T>> streams, std::span<const uint64_t> 
   KINGLET_RETURN_IF_ERROR(
       FindTopK(streams, static_cast<uint32_t>(std::min<size_t>(tokens, wanted + excluded.size())),
                std::span(best).first(streams.size()),
-               is_greedy || among_best ? Logits::kDropped : Logits::kKept));
+               is_greedy || among_best ? kLogitsNowhere : kLogitsInBuffer));
   std::array<uint32_t, kLanesTogether> drawn{};
   for (size_t i = 0; i < streams.size(); ++i) {
     RemoveExcluded(excluded, best[i]);

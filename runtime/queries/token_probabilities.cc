@@ -75,7 +75,7 @@ void WriteTokens(QueriedStream<T>& stream, const ClusterView<T>& view, T* out) {
 
 template <class T>
 Status OpenClustersOfTokens(std::span<QueriedStream<T>> streams, std::span<const uint32_t> ids) {
-  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(streams, 0, Logits::kDropped));
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(streams, 0, kLogitsNowhere));
   const Distribution<T>& any = *streams.front().distribution;
   std::array<QueriedStream<T>, kLanesTogether> same;  // whose tokens are in one cluster
   for (size_t index = 1; index < any.plan().clusters.size(); ++index) {
@@ -85,7 +85,7 @@ Status OpenClustersOfTokens(std::span<QueriedStream<T>> streams, std::span<const
     }
     if (count == 0) continue;
     KINGLET_RETURN_IF_ERROR(
-        Distribution<T>::OpenCluster(std::span(same).first(count), index, Logits::kDropped));
+        Distribution<T>::OpenCluster(std::span(same).first(count), index, kLogitsNowhere));
   }
   for (size_t i = 0; i < streams.size(); ++i) {
     streams[i].distribution->NeedLogitOf(streams[i].frame, ids[i]);
@@ -117,13 +117,13 @@ Status LogProbabilitiesOfTokens(QueriedStream<T>& stream, std::span<const uint32
   if (ids.empty()) return Status();
   const Distribution<T>& distribution = *stream.distribution;
   const std::span<QueriedStream<T>> alone(&stream, 1);
-  const Logits logits = ids.size() > kFewTokens ? Logits::kKept : Logits::kDropped;
-  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, 0, logits));
+  const LogitsPlace place = ids.size() > kFewTokens ? kLogitsInBuffer : kLogitsNowhere;
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, 0, place));
   ClusterSet opened;
   for (const uint32_t id : ids) {
     const size_t cluster = distribution.ClusterOf(id);
     if (!opened.Contains(cluster)) {
-      KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, cluster, logits));
+      KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, cluster, place));
     }
     opened.Insert(cluster);
     distribution.NeedLogitOf(stream.frame, id);

@@ -113,14 +113,14 @@ Status OfferTokens(QueriedStream<T>& stream, size_t index, BestCandidates& best)
 
 template <class T>
 Status FindTopK(std::span<QueriedStream<T>> streams, uint32_t k,
-                std::span<std::vector<Candidate>> out, Logits logits) {
+                std::span<std::vector<Candidate>> out, LogitsPlace place) {
   if (k == 0) {
     for (std::vector<Candidate>& best : out) best.clear();
     return Status();
   }
   const Plan& plan = streams.front().distribution->plan();
   // While fewer than k tokens are known, every token that the cache holds is computed.
-  const Logits of_head = plan.cache ? Logits::kKept : logits;
+  const LogitsPlace of_head = plan.cache ? kLogitsInBuffer : place;
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(streams, 0, of_head));
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(streams));
   std::array<BestCandidates, kLanesTogether> best;
@@ -144,7 +144,7 @@ Status FindTopK(std::span<QueriedStream<T>> streams, uint32_t k,
     }
     if (count == 0) continue;
     KINGLET_RETURN_IF_ERROR(
-        Distribution<T>::OpenCluster(std::span(opening).first(count), tail, logits));
+        Distribution<T>::OpenCluster(std::span(opening).first(count), tail, place));
     for (size_t n = 0; n < count; ++n) {
       BestCandidates& so_far = best[numbers[n]];
       if (CanSkipTokensOfTail(opening[n], tail, heaviest[n], so_far)) continue;
@@ -159,8 +159,8 @@ Status FindTopK(std::span<QueriedStream<T>> streams, uint32_t k,
 }
 
 template Status FindTopK(std::span<QueriedStream<float>>, uint32_t,
-                         std::span<std::vector<Candidate>>, Logits);
+                         std::span<std::vector<Candidate>>, LogitsPlace);
 template Status FindTopK(std::span<QueriedStream<double>>, uint32_t,
-                         std::span<std::vector<Candidate>>, Logits);
+                         std::span<std::vector<Candidate>>, LogitsPlace);
 
 }  // namespace kinglet

@@ -15,11 +15,11 @@ namespace kinglet {
 // id; all tokens if k exceeds the vocabulary. A tail is computed only if its cluster's probability,
 // which bounds that of its tokens, leaves the answer open. Errors: those of
 // Distribution::OpenCluster, after which no output has been written. Throws std::bad_alloc.
-// `logits`: kKept if all tokens of the clusters will be read after this.
+// `place`: kLogitsInBuffer if all tokens of the clusters will be read after this.
 // REQUIRES: as many outputs as streams.
 template <class T>
 Status FindTopK(std::span<QueriedStream<T>> streams, uint32_t k,
-                std::span<std::vector<Candidate>> out, Logits logits = Logits::kDropped);
+                std::span<std::vector<Candidate>> out, LogitsPlace place = kLogitsNowhere);
 
 }  // namespace kinglet
 
