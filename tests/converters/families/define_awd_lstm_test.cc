@@ -54,30 +54,6 @@ bool Contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(DefineAwdLstm, TheBlocks) {
-  ASSERT_TRUE(Recognises(kDefineAwdLstm, Source().Weights()));
-  const auto loaded = Load(Source());
-  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
-  const ModelDescription& description = loaded->draft.description;
-  EXPECT_EQ(description.vocabulary_size, 15u);
-  const auto* embedding = FindBlock<AdaptiveEmbedding>(description);
-  ASSERT_EQ(embedding->bins.size(), 1u);
-  EXPECT_EQ(loaded->draft.tensors[embedding->bins[0].table].shape, (Shape{15, 9}));
-  EXPECT_EQ(embedding->scale, 1);
-  const auto* decoder = FindBlock<RecurrentDecoder>(description);
-  ASSERT_EQ(decoder->layers.size(), 2u);
-  EXPECT_EQ(decoder->layers[1].units, 16u);
-  const auto* softmax = FindBlock<AdaptiveSoftmax>(description);
-  EXPECT_EQ(softmax->normalisation, Normalisation::kWhole);
-  EXPECT_EQ(softmax->head_size, 5u);
-  EXPECT_FALSE(softmax->head_projection);
-  EXPECT_FALSE(softmax->head_bias);
-  ASSERT_EQ(softmax->tails.size(), 2u);
-  EXPECT_EQ(softmax->tails[1].first, 9u);
-  EXPECT_EQ(softmax->tails[1].cluster_row, 1u);
-  EXPECT_FALSE(softmax->tails[1].bias);
-}
-
 // The unit stays in the model and shares its tables with the softmax.
 TEST(DefineAwdLstm, AUnitThatIsKept) {
   const RecurrentSource checkpoint = Source();
@@ -102,71 +78,6 @@ TEST(DefineAwdLstm, AUnitThatIsKept) {
   EXPECT_EQ(bias.name, "define.weights.1.bias");
 }
 
-TEST(DefineAwdLstm, AProjectionIsStoredTransposed) {
-  RecurrentSource checkpoint = Source();
-  const auto loaded = Load(checkpoint);
-  ASSERT_TRUE(loaded.ok());
-  const auto* softmax = FindBlock<AdaptiveSoftmax>(loaded->draft.description);
-  const EncodedTensor& projection = loaded->draft.tensors[*softmax->tails[0].projection];
-  EXPECT_EQ(projection.shape, (Shape{4, 16}));
-  const auto& found = std::get<DenseF32>(projection.values).values;
-  const auto& trained = checkpoint.Values("embeddings.projcs.1.weight");  // [16, 4]
-  for (size_t i = 0; i < 4; ++i) {
-    for (size_t j = 0; j < 16; ++j) EXPECT_EQ(found[i * 16 + j], trained[j * 4 + i]);
-  }
-}
-
-TEST(DefineAwdLstm, OneBandHasNoClasses) {
-  RecurrentSource checkpoint = Source();
-  for (const char* band : {"1", "2"}) {
-    checkpoint.Remove("embeddings.embeds." + std::string(band) + ".weight");
-    checkpoint.Remove("embeddings.projcs." + std::string(band) + ".weight");
-  }
-  checkpoint.Add("embeddings.classes.weight", {0, 16});
-  checkpoint.Add("embeddings.classes.bias", {0});
-  const auto loaded = Load(checkpoint);
-  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
-  const auto* softmax = FindBlock<AdaptiveSoftmax>(loaded->draft.description);
-  EXPECT_TRUE(softmax->tails.empty());
-  EXPECT_FALSE(softmax->cluster_weight);
-}
-
-TEST(DefineAwdLstm, ALeftoverSaysNothing) {
-  RecurrentSource checkpoint = Source();
-  checkpoint.Add("lstms.0.module.weight_hh_l0", {28, 7});
-  const auto loaded = Load(checkpoint);
-  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
-  for (const EncodedTensor& tensor : loaded->draft.tensors) {
-    EXPECT_NE(tensor.name, "lstms.0.module.weight_hh_l0");
-  }
-}
-
-TEST(DefineAwdLstm, FaultsAreReportedTogether) {
-  RecurrentSource checkpoint = Source();
-  checkpoint.Remove("embeddings.classes.bias");
-  checkpoint.Remove("define.finalProj.weight");
-  checkpoint.Add("lstms.1.module.weight_ih_l0", {64, 8});
-  checkpoint.Add("other", {1});
-  const std::string message = MessageOf(checkpoint);
-  EXPECT_TRUE(Contains(message, "missing"));
-  EXPECT_TRUE(Contains(message, "embeddings.classes.bias"));
-  EXPECT_TRUE(Contains(message, "define.finalProj.weight"));
-  EXPECT_TRUE(Contains(message, "lstms.1.module.weight_ih_l0"));
-  EXPECT_TRUE(Contains(message, "unused"));
-  // The width is unknown without the unit's last layer.
-  EXPECT_FALSE(Contains(message, "lstms.0.module.weight_ih_l0"));
-}
-
-TEST(DefineAwdLstm, EachTensorIsNeeded) {
-  const CheckpointTensors weights = Source().Weights();
-  for (const CheckpointTensor& tensor : weights) {
-    RecurrentSource checkpoint = Source();
-    checkpoint.Remove(tensor.name);
-    const auto loaded = Load(checkpoint);
-    EXPECT_EQ(loaded.status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
-  }
-}
-
 TEST(DefineAwdLstm, TheLastLayerIsAsWideAsTheWordsTables) {
   RecurrentSource checkpoint = Source();
   for (const char* name : {"weight_ih_l0", "bias_ih_l0", "bias_hh_l0", "weight_hh_l0_raw"}) {
@@ -175,14 +86,6 @@ TEST(DefineAwdLstm, TheLastLayerIsAsWideAsTheWordsTables) {
   const std::string message = MessageOf(checkpoint);
   EXPECT_TRUE(Contains(message, "units of the last layer: expected 16")) << message;
   EXPECT_TRUE(Contains(message, "found 7"));
-}
-
-TEST(DefineAwdLstm, AValueThatIsNotFinite) {
-  for (const char* name : {"define.weights.1.bias", "embeddings.projcs.2.weight"}) {
-    RecurrentSource checkpoint = Source();
-    checkpoint.Values(name)[3] = std::nanf("");
-    EXPECT_TRUE(Contains(MessageOf(checkpoint), name)) << name;
-  }
 }
 
 }  // namespace
