@@ -1,4 +1,4 @@
-// tests/converters/convert_recurrent_test.cc compares this family's answers with golden values.
+// tests/converters/convert_fixtures_test.cc compares this family's answers with golden values.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -122,7 +122,7 @@ RecurrentSource DpqNetwork(uint64_t positions, uint64_t width, uint64_t key_leng
   return checkpoint;
 }
 
-// The values of the networks are checked by convert_recurrent_test.cc.
+// The values of the networks are checked by convert_fixtures_test.cc.
 TEST(ZarembaTf, OptionsOfADpqEmbeddingFollowFromShapes) {
   const struct {
     uint64_t positions, width, key_length;
