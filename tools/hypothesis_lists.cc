@@ -19,9 +19,9 @@
 namespace kinglet {
 namespace {
 
-Status RefuseListLine(const std::string& source, uint64_t line, const std::string& expected,
+Status RefuseListLine(const std::string& input_name, uint64_t line, const std::string& expected,
                       std::string_view found) {
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, Numbered("line", line), expected,
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, input_name, Numbered("line", line), expected,
                          Quoted(found));
 }
 
@@ -222,7 +222,7 @@ ListFormat GuessListFormat(std::string_view text) {
 }
 
 Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, ListFormat format,
-                                                         const std::string& source) {
+                                                         const std::string& input_name) {
   const ListSyntax syntax = SyntaxOf(format);
   std::vector<HypothesisList> lists;
   std::unordered_map<std::string, size_t> indices;
@@ -234,8 +234,8 @@ Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, 
     std::optional<ReadHypothesis> read = syntax.parse(line);
     if (!read) {
       const std::string why = format == ListFormat::kJson ? WhyNotJson(line) : "";
-      if (why.empty()) return RefuseListLine(source, number, syntax.expected, line);
-      return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, Numbered("line", number),
+      if (why.empty()) return RefuseListLine(input_name, number, syntax.expected, line);
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, input_name, Numbered("line", number),
                              syntax.expected, why);
     }
     if (read->utterance.empty()) continue;  // a summary
@@ -244,7 +244,7 @@ Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, 
     std::vector<Hypothesis>& hypotheses = lists[index->second].hypotheses;
     const uint64_t own = read->number.value_or(hypotheses.size() + 1);
     if (!numbers.emplace(index->second, own).second) {
-      return RefuseListLine(source, number, "each number of an utterance once", line);
+      return RefuseListLine(input_name, number, "each number of an utterance once", line);
     }
     hypotheses.push_back({own, read->given, std::move(read->text)});
   }
@@ -279,8 +279,8 @@ Result<std::vector<HypothesisList>> ReadNBestFolders(const std::string& folder) 
   std::vector<HypothesisList> lists;
   std::unordered_map<std::string, size_t> indices;
   for (const auto& [key, path] : folders) {
-    const std::string source = (path / "text").string(), scores = (path / "score").string();
-    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(source));
+    const std::string input_name = (path / "text").string(), scores = (path / "score").string();
+    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(input_name));
     std::map<std::string, double, std::less<>> given;
     if (fs::exists(scores, error)) {
       KINGLET_ASSIGN_OR_RETURN(const std::string lines, ReadWholeText(scores));
@@ -314,7 +314,7 @@ Result<std::vector<HypothesisList>> ReadNBestFolders(const std::string& folder) 
   return lists;
 }
 
-Status AddGivenScores(std::string_view text, const std::string& source, double factor,
+Status AddGivenScores(std::string_view text, const std::string& input_name, double factor,
                       std::vector<HypothesisList>& lists) {
   std::map<std::pair<std::string, uint64_t>, Hypothesis*, std::less<>> hypotheses;
   for (HypothesisList& list : lists) {
@@ -331,21 +331,21 @@ Status AddGivenScores(std::string_view text, const std::string& source, double f
     const std::optional<NumberedName> name = ParseName(TakeFirstWord(rest));
     const std::optional<double> score = ParseScore(rest);
     if (!name || !score) {
-      return RefuseListLine(source, number, "\"UTTERANCE-NUMBER SCORE\"", line);
+      return RefuseListLine(input_name, number, "\"UTTERANCE-NUMBER SCORE\"", line);
     }
     const auto found = hypotheses.find({std::string(name->utterance), name->number});
     if (found == hypotheses.end()) {
-      return RefuseListLine(source, number, "a hypothesis of the lists", line);
+      return RefuseListLine(input_name, number, "a hypothesis of the lists", line);
     }
     if (!scored.insert(found->second).second) {
-      return RefuseListLine(source, number, "each hypothesis once", line);
+      return RefuseListLine(input_name, number, "each hypothesis once", line);
     }
     found->second->given = found->second->given.value_or(0) + factor * *score;
   }
   for (const HypothesisList& list : lists) {
     for (const Hypothesis& hypothesis : list.hypotheses) {
       if (scored.contains(&hypothesis)) continue;
-      return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, list.utterance,
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, input_name, list.utterance,
                              "a score for each hypothesis",
                              "none for number " + std::to_string(hypothesis.number));
     }
@@ -354,7 +354,7 @@ Status AddGivenScores(std::string_view text, const std::string& source, double f
 }
 
 Result<std::map<std::string, std::string>> ParseReferences(std::string_view text,
-                                                           const std::string& source) {
+                                                           const std::string& input_name) {
   std::map<std::string, std::string> references;
   uint64_t number = 0;
   for (const std::string_view line : LinesOf(text)) {
@@ -362,10 +362,10 @@ Result<std::map<std::string, std::string>> ParseReferences(std::string_view text
     if (IsBlank(line)) continue;
     const size_t tab = line.find('\t');
     if (tab == line.npos || tab == 0) {
-      return RefuseListLine(source, number, "an utterance, a tab and a text", line);
+      return RefuseListLine(input_name, number, "an utterance, a tab and a text", line);
     }
     if (!references.emplace(line.substr(0, tab), line.substr(tab + 1)).second) {
-      return RefuseListLine(source, number, "each utterance once", line);
+      return RefuseListLine(input_name, number, "each utterance once", line);
     }
   }
   return references;

@@ -38,11 +38,11 @@ enum class ListFormat : uint8_t {
 // fields.
 ListFormat GuessListFormat(std::string_view text);
 
-// The lists of a file, utterances in the order of their first hypotheses. `source` names the file
-// in messages. Empty lines are omitted. Errors: KINGLET_INVALID_ARGUMENT, naming the line, also
-// where a number of an utterance stands twice.
+// The lists of a file, utterances in the order of their first hypotheses. `input_name` names the
+// file in messages. Empty lines are omitted. Errors: KINGLET_INVALID_ARGUMENT, naming the line,
+// also where a number of an utterance stands twice.
 Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, ListFormat format,
-                                                         const std::string& source);
+                                                         const std::string& input_name);
 
 // The lists of ESPnet's folders 1best_recog, 2best_recog, .., in `folder` or up to two folders
 // below it. Each has a file `text`, lines "UTTERANCE TEXT", and perhaps a file `score`, lines
@@ -53,13 +53,13 @@ Result<std::vector<HypothesisList>> ReadNBestFolders(const std::string& folder);
 // Adds `factor` times the scores of another file, lines "UTTERANCE-3 SCORE", to the given scores.
 // Every hypothesis must have a score, and each score a hypothesis. Errors:
 // KINGLET_INVALID_ARGUMENT, naming the line or the hypothesis.
-Status AddGivenScores(std::string_view text, const std::string& source, double factor,
+Status AddGivenScores(std::string_view text, const std::string& input_name, double factor,
                       std::vector<HypothesisList>& lists);
 
 // Reference transcripts by utterance: lines "UTTERANCE<tab>TEXT". Errors: KINGLET_INVALID_ARGUMENT,
 // naming the line.
 Result<std::map<std::string, std::string>> ParseReferences(std::string_view text,
-                                                           const std::string& source);
+                                                           const std::string& input_name);
 
 }  // namespace kinglet
 

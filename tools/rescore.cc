@@ -18,7 +18,7 @@
 #include "runtime/accounting/exact_sum.h"
 #include "runtime/prefix_tree.h"
 #include "runtime/sentence_scorer.h"
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 #include "tools/commands.h"
 #include "tools/hypothesis_lists.h"
 #include "tools/json_lines.h"
@@ -66,13 +66,13 @@ Result<SentenceFrame> RequireFrame(const Model& model) {
 // The hypotheses of several utterances in one tree. Each utterance has a beginning of its own.
 class ListScorer {
  public:
-  ListScorer(const Model& model, const SentenceFrame& frame, const std::string& source,
+  ListScorer(const Model& model, const SentenceFrame& frame, const std::string& input_name,
              Session& session)
       : model_(model),
         frame_(frame),
-        source_(source),
+        input_name_(input_name),
         session_(session),
-        unknown_(UnknownWord(*model.vocabulary(), model.text())) {}
+        unknown_(UnknownToken(*model.vocabulary(), model.text())) {}
 
   Result<ScoredLists> Run(const std::vector<HypothesisList>& lists, Progress& progress) {
     const size_t enough = kNodesPerLane * session_.lanes();
@@ -92,7 +92,7 @@ class ListScorer {
     std::vector<ModelScore>& scores = scored_.scores.emplace_back();
     for (const Hypothesis& hypothesis : list.hypotheses) {
       TokenSequence sentence;
-      TextReader reader(*model_.text(), source_ + ": " + list.utterance + ", hypothesis " +
+      TextReader reader(*model_.text(), input_name_ + ": " + list.utterance + ", hypothesis " +
                                             std::to_string(hypothesis.number));
       KINGLET_RETURN_IF_ERROR(reader.AddLine(hypothesis.text, sentence));
       const auto unknown = std::count(sentence.ids.begin(), sentence.ids.end(), unknown_);
@@ -125,7 +125,7 @@ class ListScorer {
 
   const Model& model_;
   const SentenceFrame frame_;
-  const std::string source_;
+  const std::string input_name_;
   Session& session_;
   const std::optional<uint32_t> unknown_;
   PrefixTreeBuilder tree_;
@@ -135,7 +135,7 @@ class ListScorer {
 };
 
 Result<std::vector<HypothesisList>> ReadLists(const RescoreOptions& options) {
-  const std::string source = SourceName(options.lists);
+  const std::string input_name = InputName(options.lists);
   std::error_code error;
   std::vector<HypothesisList> lists;
   if (std::filesystem::is_directory(options.lists, error)) {
@@ -147,10 +147,10 @@ Result<std::vector<HypothesisList>> ReadLists(const RescoreOptions& options) {
                               : options.format == "jsonl" ? ListFormat::kJson
                               : options.format == "moses" ? ListFormat::kMoses
                                                           : GuessListFormat(text);
-    KINGLET_ASSIGN_OR_RETURN(lists, ParseHypothesisLists(text, format, source));
+    KINGLET_ASSIGN_OR_RETURN(lists, ParseHypothesisLists(text, format, input_name));
   }
   if (lists.empty()) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, "lists", "at least one hypothesis",
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, input_name, "lists", "at least one hypothesis",
                            "none");
   }
   // A file of scores replaces those of the lists.
@@ -162,7 +162,7 @@ Result<std::vector<HypothesisList>> ReadLists(const RescoreOptions& options) {
   for (const auto& [files, factor] : {std::pair(&options.scores, 1.0), {&options.costs, -1.0}}) {
     for (const std::string& file : *files) {
       KINGLET_ASSIGN_OR_RETURN(const std::string scores, ReadWholeText(file));
-      KINGLET_RETURN_IF_ERROR(AddGivenScores(scores, SourceName(file), factor, lists));
+      KINGLET_RETURN_IF_ERROR(AddGivenScores(scores, InputName(file), factor, lists));
     }
   }
   return lists;
@@ -197,12 +197,12 @@ class Rescored {
 
   Status AddReferences(const std::string& path) {
     KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
-    KINGLET_ASSIGN_OR_RETURN(const auto references, ParseReferences(text, SourceName(path)));
+    KINGLET_ASSIGN_OR_RETURN(const auto references, ParseReferences(text, InputName(path)));
     words_ = 0;
     for (size_t i = 0; i < lists_.size(); ++i) {
       const auto reference = references.find(lists_[i].utterance);
       if (reference == references.end()) {
-        return Status::Refusal(KINGLET_INVALID_ARGUMENT, SourceName(path), "utterances",
+        return Status::Refusal(KINGLET_INVALID_ARGUMENT, InputName(path), "utterances",
                                "a reference for each list", "none for " + lists_[i].utterance);
       }
       *words_ += CountWords(reference->second);
@@ -358,7 +358,7 @@ Status Rescore(const RescoreOptions& options, Console& console) {
                            Session::Create(model, session_options));
   Result<ScoredLists> scored = [&] {
     Progress progress(ProgressFormOf("", console));
-    return ListScorer(*model, frame, SourceName(options.lists), *session).Run(lists, progress);
+    return ListScorer(*model, frame, InputName(options.lists), *session).Run(lists, progress);
   }();
   if (!scored.ok()) return scored.status();
   Rescored rescored(options, *model, std::move(lists), *std::move(scored));

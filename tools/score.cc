@@ -41,7 +41,7 @@ struct ScoreOptions {
 
   const std::string& path() const { return !ids.empty() ? ids : !text.empty() ? text : pairs; }
   // The name of the text in messages.
-  std::string source() const { return path() == "-" ? std::string(kStandardInput) : path(); }
+  std::string input_name() const { return path() == "-" ? std::string(kStandardInput) : path(); }
   // --lines prints a line of JSON for each line of text; otherwise --json prints each token.
   ScoreReportOptions report() const {
     const bool all = tokens || hex || places.rank || places.interval || (run.json && !lines);
@@ -93,12 +93,12 @@ class Scorer {
   Status PrintSummary() const {
     const uint64_t tokens = stream_.size() - 1 + first_predicted_;
     if (!options_.run.json) {
-      return report_.Finish(FactLine("tokens", Grouped(tokens)), options_.source(), size_,
+      return report_.Finish(FactLine("tokens", Grouped(tokens)), options_.input_name(), size_,
                             Protocol());
     }
     JsonLine line = report_.NewLine();
     BeginStreamSummary(tokens, report_.all(), line);
-    return report_.Finish(line, options_.source(), size_, Protocol());
+    return report_.Finish(line, options_.input_name(), size_, Protocol());
   }
 
  private:
@@ -201,7 +201,7 @@ Status Score(const ScoreOptions& options, Console& console) {
                                ? ReadIdSequence(options.ids, model->vocabulary_size())
                                : ReadTextSequence(options.text, model->text()));
   if (sequence.ids.empty()) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.source(), "tokens", "at least one",
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.input_name(), "tokens", "at least one",
                            "none");
   }
   KINGLET_RETURN_IF_ERROR(CheckBlock(options, model->file().description()));

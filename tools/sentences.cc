@@ -26,7 +26,7 @@ Result<SentenceReader> SentenceReader::OfText(const std::string& path, const Mod
   SentenceReader reader;
   KINGLET_RETURN_IF_ERROR(RequireWords(path == "-" ? "standard input" : path, model.text()));
   KINGLET_ASSIGN_OR_RETURN(DocumentReader lines, DocumentReader::Open(path, {}));
-  reader.text_.emplace(*model.text(), lines.source());
+  reader.text_.emplace(*model.text(), lines.name());
   reader.lines_ = std::move(lines);
   return reader;
 }

@@ -5,7 +5,7 @@
 
 #include "converters/checkpoints/text_input.h"
 #include "format/message_text.h"
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 #include "runtime/text/normaliser.h"
 #include "runtime/text/plain_text.h"
 
@@ -35,7 +35,7 @@ std::string_view TypedWords::At(uint64_t position) const {
 TextReader::TextReader(const ModelText& text, std::string origin)
     : text_(text),
       origin_(std::move(origin)),
-      end_of_line_(WordForLineEnd(text.vocabulary())),
+      end_of_line_(TokenForLineEnd(text.vocabulary())),
       unknown_(text.unknown_id()),
       marks_(text.is_between_spaces() ? PieceMarksOf(text.vocabulary()) : PieceMarks::kNone) {}
 

@@ -1,4 +1,4 @@
-// Products with coded tables: partial products of each pool, then for each word the sum of the
+// Products with coded tables: partial products of each pool, then for each row the sum of the
 // products that its codes select.
 #include <algorithm>
 #include <array>
@@ -109,13 +109,13 @@ class CodedSumsKernel {
     const CodingScheme& scheme = context.plan.weights[op.table].coded()->scheme;
     firsts_ = PartialFirsts(scheme);
     if (scheme.combine == Combine::kMean) divisor_ = static_cast<float>(scheme.positions);
-    const uint64_t tile_bytes = kTileWords * (scheme.positions + sizeof(float));
+    const uint64_t tile_bytes = kCodeTileRows * (scheme.positions + sizeof(float));
     tiles_of_chunk_ = (kPhaseChunkBytes + tile_bytes - 1) / tile_bytes;
   }
 
   void operator()(StreamFrame& frame, Chunks chunks) const {
     const size_t end = std::min(chunks.end * tiles_of_chunk_, Tiles());
-    const size_t begin = chunks.begin * tiles_of_chunk_, first = begin * kTileWords;
+    const size_t begin = chunks.begin * tiles_of_chunk_, first = begin * kCodeTileRows;
     const Finish part = finish_.From(first);
     vector_->coded_sums(codes_->tiles(begin, end), firsts_.data(), partial_.At<float>(frame),
                         divisor_, part, y_.At<float>(frame) + y_offset_ + first);
@@ -128,7 +128,7 @@ class CodedSumsKernel {
   }
 
  private:
-  size_t Tiles() const { return (codes_->words + kTileWords - 1) / kTileWords; }
+  size_t Tiles() const { return (codes_->rows + kCodeTileRows - 1) / kCodeTileRows; }
 
   const VectorFunctions* vector_;
   SharedCodes codes_;
@@ -178,7 +178,7 @@ Kernel BindOp(const CodedSums& op, const BindContext& context) {
   // A few rows with many codes each, padded to a full tile, would take far more memory than in the
   // file.
   constexpr uint32_t kFewPositions = 64;
-  if (Rows(table.shape) < kTileWords && scheme.positions > kFewPositions) return {};
+  if (Rows(table.shape) < kCodeTileRows && scheme.positions > kFewPositions) return {};
   context.weights.Claim(BytesOfPositions(table));
   CodedSumsKernel kernel(op, context);
   std::vector<MemoryRange> memory = kernel.WeightMemory();

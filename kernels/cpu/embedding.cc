@@ -141,7 +141,7 @@ class BinRows {
     }
   }
 
-  // Returns false if no bin contains the word.
+  // Returns false if no bin contains the token.
   bool Row(uint32_t token, float* out) const {
     const Bin* bin = BinOf(token);
     if (bin == nullptr) return false;

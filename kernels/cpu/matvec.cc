@@ -40,8 +40,7 @@ class MatVecKernel {
   void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
     const PanelRange panels = chunks_.PanelsOf(chunks);
     if (HasMany(frames)) return MultiplyMany(frames, panels);
-    const bool drops = can_drop_logits() && !frames.empty() && !frames.front().keeps_logits &&
-                       AnswerOf(frames.front()) == nullptr;
+    const bool drops = can_drop_logits() && !frames.empty() && frames.front().logits.is_nowhere;
     const size_t max_vectors = x_.Capacity(weight_->integer());
     const size_t group_size = drops ? std::min(max_vectors, kDroppedTogether) : max_vectors;
     ProductInput::Memory memory;
@@ -55,7 +54,7 @@ class MatVecKernel {
       }
     }
   }
-  // Kernel::make_logits.
+  // LogitMaker::make.
   void MakeLogits(StreamFrame frame, uint64_t first, uint64_t count) const {
     const PanelRange panels = {first / kPanelRows, (first + count + kPanelRows - 1) / kPanelRows};
     ProductInput::Memory memory;
@@ -65,7 +64,7 @@ class MatVecKernel {
   bool can_bound_logits() const {
     return can_drop_logits() && weight_->integer() && x_.gives_codes();
   }
-  // Kernel::has_finite_logits. REQUIRES: can_drop_logits(). A logit is a sum of products of
+  // LogitMaker::are_finite. REQUIRES: can_drop_logits(). A logit is a sum of products of
   // integers, times both scales, and a bias.
   bool HasFiniteLogits(StreamFrame frame) const {
     ProductInput::Memory memory;
@@ -104,7 +103,7 @@ class MatVecKernel {
   }
   // Where a query wants the logits instead of in the frame, or null.
   float* AnswerOf(const StreamFrame& frame) const {
-    return can_drop_logits() ? frame.logits : nullptr;
+    return can_drop_logits() ? frame.logits.answer : nullptr;
   }
   ProductBatch BatchOf(std::span<StreamFrame> frames, ProductInput::Memory& memory) const {
     ProductBatch batch;
@@ -202,12 +201,12 @@ Kernel BindOp(const MatVec& op, const BindContext& context) {
     bound.work_bytes = many->WorkBytes();
   }
   if (kernel.can_drop_logits()) {
-    bound.make_logits = [kernel](const StreamFrame& frame, uint64_t first, uint64_t count) {
+    bound.logits.make = [kernel](const StreamFrame& frame, uint64_t first, uint64_t count) {
       kernel.MakeLogits(frame, first, count);
     };
   }
   if (kernel.can_bound_logits()) {
-    bound.has_finite_logits = [kernel](const StreamFrame& frame) {
+    bound.logits.are_finite = [kernel](const StreamFrame& frame) {
       return kernel.HasFiniteLogits(frame);
     };
   }

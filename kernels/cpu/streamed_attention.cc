@@ -45,7 +45,7 @@ class StreamedAttentionKernel {
         values_(context, op.values),
         weights_(context.layout[op.weights]),
         out_(context.layout[op.out]),
-        words_(op.masked ? context.layout[op.masked->words] : Slot{}),
+        tokens_(op.masked ? context.layout[op.masked->tokens] : Slot{}),
         scale_(AttentionScale<float>(op.key_size)) {
     if (const auto* relative = std::get_if<RelativeRows>(&op.positions)) {
       table_ = MakeRelativeTable(*relative, op.heads, op.key_size, op.window, context);
@@ -173,10 +173,10 @@ class StreamedAttentionKernel {
   // Stores the token, and sets the scores of slots with masked tokens.
   void MaskScores(const StreamFrame& frame, size_t first, float* weights) const {
     const RingWindow ring = WindowOf(op_, frame.position);
-    uint32_t* words = words_.At<uint32_t>(frame);
-    words[ring.newest] = frame.token;
+    uint32_t* tokens = tokens_.At<uint32_t>(frame);
+    tokens[ring.newest] = frame.token;
     for (size_t s = first; s < op_.window; ++s) {
-      if (words[ring.Slot(static_cast<uint32_t>(s))] != op_.masked->token) continue;
+      if (tokens[ring.Slot(static_cast<uint32_t>(s))] != op_.masked->token) continue;
       for (size_t head = 0; head < op_.heads; ++head) weights[head * op_.window + s] = kMaskedScore;
     }
   }
@@ -261,7 +261,7 @@ class StreamedAttentionKernel {
   Operand qkv_, keys_, values_;
   std::shared_ptr<const RelativeTable> table_;   // null without relative positions
   std::shared_ptr<const std::vector<T>> start_;  // keys, then values of one slot
-  Slot weights_, out_, words_;
+  Slot weights_, out_, tokens_;
   float scale_;
 };
 

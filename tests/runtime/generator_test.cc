@@ -81,7 +81,7 @@ TEST(Generator, SeedsOfStreamsAreTheDocumentedOnes) {
   }
 }
 
-TEST(Generator, TheTextIsTheDrawnWords) {
+TEST(Generator, TheTextIsTheDrawnTokens) {
   const auto model = Open(TinyMicronet(WholeOptions(true)), "cpu");
   GenerationOptions options;
   options.tokens = 40;
@@ -90,14 +90,14 @@ TEST(Generator, TheTextIsTheDrawnWords) {
   for (size_t i = 0; i < streams[0].ids.size(); ++i) {
     const uint32_t id = streams[0].ids[i];
     const bool after_line = i > 0 && streams[0].ids[i - 1] == 1;
-    text += id == 1 ? "\n" : (after_line ? "" : " ") + model->vocabulary()->Word(id);
+    text += id == 1 ? "\n" : (after_line ? "" : " ") + model->vocabulary()->Token(id);
   }
   EXPECT_EQ(streams[0].text, text);
-  // Up to the third word of it.
-  const std::string word = model->vocabulary()->Word(streams[0].ids[2]);
-  options.stop = word;
+  // Up to the third token of it.
+  const std::string token = model->vocabulary()->Token(streams[0].ids[2]);
+  options.stop = token;
   const Streams stopped = Generate(model, options, {3});
-  EXPECT_EQ(stopped[0].text, text.substr(0, text.find(word)));
+  EXPECT_EQ(stopped[0].text, text.substr(0, text.find(token)));
   EXPECT_LE(stopped[0].ids.size(), 3u);
   EXPECT_TRUE(stopped[0].ended);
 }

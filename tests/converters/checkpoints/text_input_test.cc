@@ -148,7 +148,7 @@ TEST(TextInput, WaitsBeforeItReads) {
   ASSERT_TRUE(input.ok());
   EXPECT_EQ(input->source(), file.path());
   EXPECT_EQ(input->Next().status().code(), KINGLET_CANCELLED);
-  EXPECT_EQ(SourceName("-"), "standard input");
+  EXPECT_EQ(InputName("-"), "standard input");
 }
 
 }  // namespace

@@ -42,17 +42,17 @@ struct Opened {
 Result<Opened> Open(const std::string& folder) {
   KINGLET_ASSIGN_OR_RETURN(const std::string path, FindCheckpoint(folder));
   KINGLET_ASSIGN_OR_RETURN(CheckpointFile checkpoint, OpenCheckpointFile(path));
-  KINGLET_ASSIGN_OR_RETURN(const Family* family, ChooseFamily("", path, checkpoint.tensors));
+  KINGLET_ASSIGN_OR_RETURN(const Family* family,
+                           ChooseFamily("", InputOf(checkpoint, checkpoint.tensors)));
   return Opened{std::move(checkpoint), family};
 }
 
 Status Load(const Opened& opened, const CheckpointTensors& weights,
             const std::string& config = "") {
   const CheckpointFile& checkpoint = opened.checkpoint;
-  const PickleNode* root = checkpoint.checkpoint ? &checkpoint.checkpoint->root() : nullptr;
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model,
-                           opened.family->load({checkpoint.path, config, checkpoint.step, weights,
-                                                checkpoint.modules, root}));
+  FamilyInput input = InputOf(checkpoint, weights);
+  input.config = config;
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, opened.family->load(input));
   return ReadTensors(model);
 }
 
