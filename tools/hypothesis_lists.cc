@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <set>
+#include <span>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/json_events.h"
 #include "converters/checkpoints/text_input.h"
+#include "format/digest.h"
 #include "format/message_text.h"
 #include "runtime/text/white_space.h"
 
@@ -209,6 +211,26 @@ ListSyntax SyntaxOf(ListFormat format) {
   return {};
 }
 
+// nullopt for a blank line, and for a summary.
+Result<std::optional<ReadHypothesis>> ParseListLine(std::string_view line, uint64_t number,
+                                                    ListFormat format,
+                                                    const std::string& input_name) {
+  if (IsBlank(line)) return std::optional<ReadHypothesis>();
+  const ListSyntax syntax = SyntaxOf(format);
+  std::optional<ReadHypothesis> read = syntax.parse(line);
+  if (!read) {
+    const std::string why = format == ListFormat::kJson ? WhyNotJson(line) : "";
+    if (why.empty()) return RefuseListLine(input_name, number, syntax.expected, line);
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, input_name, Numbered("line", number),
+                           syntax.expected, why);
+  }
+  return read->utterance.empty() ? std::nullopt : std::move(read);
+}
+
+Status RefuseSecond(const std::string& input_name, uint64_t number, std::string_view line) {
+  return RefuseListLine(input_name, number, "each number of an utterance once", line);
+}
+
 }  // namespace
 
 ListFormat GuessListFormat(std::string_view text) {
@@ -223,32 +245,61 @@ ListFormat GuessListFormat(std::string_view text) {
 
 Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, ListFormat format,
                                                          const std::string& input_name) {
-  const ListSyntax syntax = SyntaxOf(format);
   std::vector<HypothesisList> lists;
   std::unordered_map<std::string, size_t> indices;
   std::set<std::pair<size_t, uint64_t>> numbers;  // of lists and hypotheses
   uint64_t number = 0;
   for (const std::string_view line : LinesOf(text)) {
     ++number;
-    if (IsBlank(line)) continue;
-    std::optional<ReadHypothesis> read = syntax.parse(line);
-    if (!read) {
-      const std::string why = format == ListFormat::kJson ? WhyNotJson(line) : "";
-      if (why.empty()) return RefuseListLine(input_name, number, syntax.expected, line);
-      return Status::Refusal(KINGLET_INVALID_ARGUMENT, input_name, Numbered("line", number),
-                             syntax.expected, why);
-    }
-    if (read->utterance.empty()) continue;  // a summary
+    KINGLET_ASSIGN_OR_RETURN(std::optional<ReadHypothesis> read,
+                             ParseListLine(line, number, format, input_name));
+    if (!read) continue;
     const auto [index, is_new] = indices.try_emplace(read->utterance, lists.size());
     if (is_new) lists.push_back({std::move(read->utterance), {}});
     std::vector<Hypothesis>& hypotheses = lists[index->second].hypotheses;
     const uint64_t own = read->number.value_or(hypotheses.size() + 1);
-    if (!numbers.emplace(index->second, own).second) {
-      return RefuseListLine(input_name, number, "each number of an utterance once", line);
-    }
+    if (!numbers.emplace(index->second, own).second) return RefuseSecond(input_name, number, line);
     hypotheses.push_back({own, read->given, std::move(read->text)});
   }
   return lists;
+}
+
+Result<ListReader> ListReader::Open(const std::string& path, std::optional<ListFormat> format) {
+  KINGLET_ASSIGN_OR_RETURN(DocumentReader lines, DocumentReader::Open(path, {}));
+  return ListReader(std::move(lines), format);
+}
+
+Result<std::optional<HypothesisList>> ListReader::Next() {
+  while (true) {
+    KINGLET_ASSIGN_OR_RETURN(const std::optional<Document> line, lines_.Next());
+    if (!line) {
+      if (list_.hypotheses.empty()) return std::optional<HypothesisList>();
+      return std::optional(std::exchange(list_, {}));
+    }
+    if (!format_ && !IsBlank(line->text)) format_ = GuessListFormat(line->text);
+    KINGLET_ASSIGN_OR_RETURN(std::optional<ReadHypothesis> read,
+                             ParseListLine(line->text, line->line_number,
+                                           format_.value_or(ListFormat::kKaldi), lines_.name()));
+    if (!read) continue;
+    HypothesisList ended;
+    if (list_.hypotheses.empty() || read->utterance != list_.utterance) {
+      if (!begun_.insert(Digest64(std::as_bytes(std::span(read->utterance)))).second) {
+        return Status::Refusal(KINGLET_UNSUPPORTED, lines_.name(),
+                               Numbered("line", line->line_number),
+                               "the lines of each utterance one after the other, or a file of them "
+                               "in place of a pipe",
+                               Quoted(line->text));
+      }
+      ended = std::exchange(list_, {std::move(read->utterance), {}});
+      numbers_.clear();
+    }
+    const uint64_t own = read->number.value_or(list_.hypotheses.size() + 1);
+    if (!numbers_.insert(own).second) {
+      return RefuseSecond(lines_.name(), line->line_number, line->text);
+    }
+    list_.hypotheses.push_back({own, read->given, std::move(read->text)});
+    if (!ended.hypotheses.empty()) return std::optional(std::move(ended));
+  }
 }
 
 Result<std::vector<HypothesisList>> ReadNBestFolders(const std::string& folder) {

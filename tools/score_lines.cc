@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/text_input.h"
 #include "runtime/sentence_scorer.h"
 #include "tools/json_lines.h"
 #include "tools/score_protocol.h"
@@ -139,9 +140,8 @@ Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
   session_options.threads = static_cast<uint32_t>(run.threads);
   KINGLET_ASSIGN_OR_RETURN(SentenceScorer scorer, SentenceScorer::Create(model, session_options));
 
-  const std::string input_name = options.text.empty()  ? options.ids
-                                 : options.text == "-" ? std::string(kStandardInput)
-                                                       : options.text;
+  const std::string& input = options.text.empty() ? options.ids : options.text;
+  const std::string input_name = InputName(input);
   LinePrinter printer(run, options, frame, *model, report, console);
   std::deque<TokenSequence> begun;  // not printed yet
   Status read;
@@ -158,7 +158,7 @@ Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
         KINGLET_RETURN_IF_ERROR(printer.Add(begun.front(), tokens));
         begun.pop_front();
         // Who writes a line into a pipe may wait for its answer.
-        return options.text == "-" ? console.out.Flush() : Status();
+        return input == "-" ? console.out.Flush() : Status();
       },
       [&](uint64_t index) { return input_name + ": line " + std::to_string(index + 1); },
       options.places);

@@ -95,7 +95,7 @@ Result<LoadedModel> LoadIcefallRnn(const FamilyInput& input) {
 
 constexpr Family kIcefallRnn = {
     .name = "icefall-rnn-lm",
-    .marks = "input_embedding.weight rnn.* output_linear.weight",
+    .marks = "input_embedding.weight rnn.* output_linear.*",
     .load = LoadIcefallRnn,
     .options = IcefallRnnOptions,
 };

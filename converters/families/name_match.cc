@@ -118,6 +118,7 @@ Status WithNextStep(const Status& refusal, std::span<const CheckpointTensor> wei
     if (family->load != nullptr || !Recognises(*family, weights)) continue;
     return Status(refusal.code(), refusal.message() + "; " + UnreadText(*family));
   }
+  if (refusal.message().ends_with(')')) return refusal;
   return Status(refusal.code(), refusal.message() +
                                     " (`kinglet inspect` shows all names; a --recipe may describe "
                                     "the network: docs/RECIPES.md)");

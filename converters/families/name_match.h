@@ -55,7 +55,8 @@ std::string FamiliesByFit(const FamilyInput& input);
 
 // A family's refusal with the next step: a recipe. If all names fit a framework that no family
 // reads, that framework is named instead (some frameworks name tensors as a family's does). A
-// refusal of a file that cannot be found or read has its own next step and stays as it is.
+// refusal of a file that cannot be found or read, or which ends with a step in parentheses, has its
+// own and stays as it is.
 Status WithNextStep(const Status& refusal, std::span<const CheckpointTensor> weights);
 
 // The best match for a message: "nearest is transformer-xl, which misses 'a' and does not read

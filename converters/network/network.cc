@@ -9,6 +9,7 @@
 #include "converters/checkpoints/derived_weights.h"
 #include "converters/checkpoints/quoted.h"
 #include "format/limits.h"
+#include "format/message_text.h"
 
 namespace kinglet {
 namespace {
@@ -317,8 +318,10 @@ std::vector<std::string> Network::DerivedFaults() const {
 std::vector<std::string> Network::Unused() const {
   std::vector<std::string> unused;
   for (const CheckpointTensor& tensor : order_) {
+    // Modules without a state of their own leave an empty one (torch's get_extra_state).
+    const bool is_empty_state = tensor.name.ends_with("_extra_state") && Count(tensor.shape) == 0;
     if (tensor.spare || claimed_.contains(tensor.name) || excluded_.contains(tensor.name) ||
-        IsBatchCounter(tensor.name)) {
+        IsBatchCounter(tensor.name) || is_empty_state) {
       continue;
     }
     unused.push_back(tensor.name);
@@ -332,7 +335,11 @@ Status Network::CheckNames(const std::string& network) const {
     *report_ = {true, missing_, std::move(unused)};
     return Status(KINGLET_INVALID_CHECKPOINT, "only the names of " + network + " were compared");
   }
-  for (std::string& name : unused) name = QuotedName(name);
+  std::vector<std::string> patterns;  // of a recipe
+  for (std::string& name : unused) {
+    patterns.push_back(Quoted(name));
+    name = QuotedName(name);
+  }
   std::vector<std::string> doubled;
   std::set<std::string_view> seen;
   for (const CheckpointTensor& tensor : order_) {
@@ -346,8 +353,13 @@ Status Network::CheckNames(const std::string& network) const {
     faults.push_back(Joined("", derived, "; "));
   }
   if (faults.empty()) return {};
+  const bool only_unused = faults.size() == 1 && !unused.empty();
+  const std::string next = only_unused
+                               ? " (a --recipe {\"unused\": [" + Joined("", patterns, ", ") +
+                                     "]} omits what the network does not compute with)"
+                               : "";
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "state dict",
-                         "the tensors of " + network, Joined("", faults, "; "));
+                         "the tensors of " + network, Joined("", faults, "; ") + next);
 }
 
 // Reads one tensor of the model at a time. Outlives the network and owns what it needs.

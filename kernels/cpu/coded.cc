@@ -39,21 +39,7 @@ class PartialProductsKernel {
 
   void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
     const bool integers = parts_[0].pool->integer();
-    const size_t group_size = x_.Capacity(integers);
-    ProductInput::Memory memory;
-    std::array<ProductVector, ProductBatch::kMost> x;
-    for (size_t first = 0; first < frames.size(); first += group_size) {
-      const auto group = frames.subspan(first, std::min(group_size, frames.size() - first));
-      for (size_t i = 0; i < group.size(); ++i) x[i] = x_.Read(group[i], integers, memory, i);
-      if (parts_.size() == 1) {
-        MultiplyPart(parts_[0], ProductChunks(*parts_[0].pool).PanelsOf(chunks), group, x);
-        continue;
-      }
-      const size_t end = std::min(chunks.end * parts_of_chunk_, parts_.size());
-      for (size_t i = chunks.begin * parts_of_chunk_; i < end; ++i) {
-        MultiplyPart(parts_[i], {0, parts_[i].pool->panels()}, group, x);
-      }
-    }
+    x_.WithMemory(integers, [&](auto memory) { MultiplyAll(frames, chunks, integers, memory); });
   }
   // A chunk is a position; if all positions have one vector in common, a chunk is rows of the
   // codebook.
@@ -78,6 +64,24 @@ class PartialProductsKernel {
     uint64_t x_first;  // where the position's part of x begins
     uint64_t partial_first;
   };
+
+  void MultiplyAll(std::span<StreamFrame> frames, Chunks chunks, bool integers,
+                   ProductInput::Memory memory) const {
+    const size_t group_size = x_.Capacity(integers, memory);
+    std::array<ProductVector, ProductBatch::kMost> x;
+    for (size_t first = 0; first < frames.size(); first += group_size) {
+      const auto group = frames.subspan(first, std::min(group_size, frames.size() - first));
+      for (size_t i = 0; i < group.size(); ++i) x[i] = x_.Read(group[i], integers, memory, i);
+      if (parts_.size() == 1) {
+        MultiplyPart(parts_[0], ProductChunks(*parts_[0].pool).PanelsOf(chunks), group, x);
+        continue;
+      }
+      const size_t end = std::min(chunks.end * parts_of_chunk_, parts_.size());
+      for (size_t i = chunks.begin * parts_of_chunk_; i < end; ++i) {
+        MultiplyPart(parts_[i], {0, parts_[i].pool->panels()}, group, x);
+      }
+    }
+  }
 
   void MultiplyPart(const Part& part, PanelRange panels, std::span<StreamFrame> frames,
                     std::span<const ProductVector> x) const {

@@ -133,10 +133,11 @@ void Panels::WriteFloats(uint64_t row, const float* values) {
   for (uint64_t col = 0; col < cols_; ++col) values_[RealAt(cols_, row, col)] = values[col];
 }
 
-void Panels::CopyCodes(uint64_t row, const VectorFunctions& vector, int16_t* out) const {
+void Panels::CopyCodes(uint64_t row, uint64_t begin, uint64_t end, const VectorFunctions& vector,
+                       int16_t* out) const {
   const uint64_t first = row / kPanelRows * TilesOf(form_, cols_);
   const uint64_t tile_cols = TileCols(form_);
-  for (uint64_t col = 0; col < cols_; ++col) {
+  for (uint64_t col = begin; col < end; ++col) {
     const uint64_t tile = first + col / tile_cols, entry = EntryOf(form_, row, col);
     const std::byte* at = codes_.data() + tile * kTileBytes;
     if (IsOf16Bits(form_)) {
@@ -148,14 +149,14 @@ void Panels::CopyCodes(uint64_t row, const VectorFunctions& vector, int16_t* out
         code = static_cast<int16_t>(
             field == LastField(form_) ? rest : (rest & ((1 << bits) - 1)) - FieldOffset(form_));
       }
-      out[col] = code;
+      *out++ = code;
       continue;
     }
     const int low = std::to_integer<int>(at[entry]);
     const bool negative = form_ == CodeForm::kBytes
                               ? low > INT8_MAX
                               : (signs_[tile] >> vector.sign_place(entry) & 1) != 0;
-    out[col] = static_cast<int16_t>(negative ? low - 256 : low);
+    *out++ = static_cast<int16_t>(negative ? low - 256 : low);
   }
 }
 

@@ -29,6 +29,9 @@ class IcefallOptions {
     for (const auto& [name, value] : options) nodes.Put(root, name, nodes.Add(value));
     return family_.load({"/nowhere/epoch-1.pt", "", std::nullopt, tensors_, {}, root});
   }
+  void Remove(const std::string& name) {
+    std::erase_if(tensors_, [&](const CheckpointTensor& tensor) { return tensor.name == name; });
+  }
   std::string Refusal(const std::string& name, const Value& value) const {
     return Load({{name, value}}).status().message();
   }
@@ -89,6 +92,19 @@ TEST(IcefallOptions, TheFilesTokensWin) {
   expect_tokens(options.Load({}), 1, 1);
   expect_tokens(options.Load({{"sos_id", int64_t{3}}, {"eos_id", int64_t{12}}}), 3, 12);
   for (const int64_t bad : {-1, 13}) options.ExpectRefused("sos_id", bad, "sos_id and eos_id");
+}
+
+// A file may store a tied table once.
+TEST(IcefallOptions, ATiedTableThatIsStoredOnce) {
+  IcefallOptions options("icefall-rnn-tied/epoch-7.pt");
+  options.Remove("output_linear.weight");
+  EXPECT_NE(options.Load({}).status().message().find("missing output_linear.weight"),
+            std::string::npos);
+  const auto model = options.Load({{"tie_weights", true}});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const ModelDescription& description = model->draft.description;
+  EXPECT_EQ(FindBlock<AdaptiveEmbedding>(description)->bins.at(0).table,
+            FindBlock<AdaptiveSoftmax>(description)->head_table);
 }
 
 }  // namespace
