@@ -70,8 +70,8 @@ class ArchiveOutput {
   std::optional<NewFile> file_;
 };
 
-// Gives a file's bytes, or those of standard input for "-", to an ArchiveWriter or ArchiveReader
-// and writes what it makes of them. Errors: those of ReadAllBytes, of the archive and of the output.
+// Gives a file's bytes, or those of standard input for "-", to an ArchiveWriter or ArchiveReader,
+// and writes what it makes of them. Errors: those of ReadAllBytes, the archive and the output.
 template <class Archive>
 Result<PassedBytes> PassThrough(const std::string& path, Archive& archive, ArchiveOutput& output) {
   PassedBytes passed;

@@ -100,10 +100,10 @@ Status ListArchive(const std::string& path, const DecompressOptions& options, Co
     line.Key("model").Text(HexText(facts.header.model));
     console.out.Write(line.Finish());
   } else {
-    console.out.Write(DisplayText(path) + ": " + Grouped(facts.length) + " bytes in " +
-                      Grouped(facts.size) + ", " + Grouped(facts.blocks) + " blocks of " +
-                      Grouped(facts.header.block_size) + ", model " + HexText(facts.header.model) +
-                      "\n");
+    console.out.Write(
+        DisplayText(path) + ": " + Grouped(facts.length) + " bytes in " + Grouped(facts.size) +
+        ", " + Grouped(facts.blocks) + (facts.blocks == 1 ? " block of " : " blocks of ") +
+        Grouped(facts.header.block_size) + ", model " + HexText(facts.header.model) + "\n");
   }
   return console.out.status();
 }
@@ -136,10 +136,10 @@ Status RestoreFile(const std::string& input, const ArchiveOperands& operands,
   KINGLET_ASSIGN_OR_RETURN(ArchiveOutput output, ArchiveOutput::Open(path, common.force, console));
   const Result<PassedBytes> passed = PassThrough(input, reader, output);
   if (const Status status = passed.status(); !status.ok()) {
-    const std::string looked =
-        status.code() == KINGLET_MISMATCH
-            ? " in " + operands.model + ", which " + operands.model_from + " names"
-            : "";
+    const std::string looked = status.code() == KINGLET_MISMATCH
+                                   ? " in " + operands.model + ", which " + operands.model_from +
+                                         " names (name the other model with --model)"
+                                   : "";
     return Status(status.code(), input + ": " + status.message() + looked);
   }
   KINGLET_RETURN_IF_ERROR(output.Commit());

@@ -21,16 +21,17 @@ typedef struct kinglet_model kinglet_model;
 //   kinglet_compressor_create(model, NULL, &coder);
 //   while ((n = fread(piece, 1, sizeof piece, in)) > 0) {
 //     kinglet_coder_add(coder, piece, n);
-//     while (kinglet_coder_take(coder, room, sizeof room, &n) == KINGLET_OK && n > 0) Write(room, n);
+//     while (kinglet_coder_take(coder, room, sizeof room, &n) == KINGLET_OK && n > 0) {
+//       fwrite(room, 1, n, out);
+//     }
 //   }
-//   kinglet_coder_finish(coder);
-//   while (kinglet_coder_take(coder, room, sizeof room, &n) == KINGLET_OK && n > 0) Write(room, n);
+//   kinglet_coder_finish(coder);  // and take the rest
 //
 // The results depend on neither the sizes of the pieces nor the number of threads nor the machine.
 // One thread at a time may use a coder, except for kinglet_coder_cancel.
 //
 // A caller that takes all bytes after each addition bounds a coder's memory: for each thread a
-// session of the model, three times the block size, and up to 140 MB while a block is coded (36 MB
+// session of the model, four times the block size, and up to 140 MB while a block is coded (36 MB
 // for a block of 100 kB). Sessions and the latter count towards the model's memory limit.
 typedef struct kinglet_coder kinglet_coder;
 

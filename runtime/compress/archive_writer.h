@@ -32,7 +32,8 @@ class ArchiveWriter {
   // No bytes follow.
   void EndOfInput() { has_ended_ = true; }
   // Appends the next bytes of the archive to `out`: a block for each thread. Appends nothing if
-  // more text is needed, or after the end. Errors: those of BlockTeam::Compress; no call may follow.
+  // more text is needed, or after the end. Errors: those of BlockTeam::Compress, which no call may
+  // follow.
   Status Next(std::vector<std::byte>& out);
 
  private:

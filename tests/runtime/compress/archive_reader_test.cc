@@ -11,8 +11,8 @@
 namespace kinglet::compress::archive_reader_test {
 namespace {
 
-// KINGLET_ROUND_TRIPS gives the number of texts of up to 2 kB; every bit is then flipped, not one of
-// each byte.
+// KINGLET_ROUND_TRIPS gives the number of texts of up to 2 kB; every bit is then flipped, not one
+// of each byte.
 const char* const kWantedTrips = std::getenv("KINGLET_ROUND_TRIPS");
 
 uint64_t RoundTrips() {
@@ -56,6 +56,20 @@ TEST(ArchiveReader, PiecesAndThreadsChangeNoByte) {
       EXPECT_TRUE(restored.status.ok()) << restored.status.message();
       EXPECT_EQ(restored.text, text);
     }
+  }
+}
+
+// However much was added: small archives of long texts take little memory.
+TEST(ArchiveReader, GivesABlockForEachThreadAtATime) {
+  const auto model = TinyWords();
+  const Bytes archive = CompressAll(model, Bytes(10 * 1024), {.block_size = 1024});
+  auto reader = ArchiveReader::Create(model, {.threads = 2});
+  reader->Add(archive);
+  reader->EndOfInput();
+  for (const size_t size : {2048, 2048, 2048, 2048, 2048, 0}) {
+    Bytes out;
+    ASSERT_TRUE(reader->Next(out).ok());
+    EXPECT_EQ(out.size(), size);
   }
 }
 

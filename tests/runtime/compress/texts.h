@@ -79,7 +79,7 @@ inline std::shared_ptr<const Model> TinyWords(const std::string& backend = "cpu"
   return Open(TinyMicronet({.quantised = true, .bits = 9, .cache_capacity = 8}), backend);
 }
 
-// Gives the input in pieces of `piece` bytes to a writer or reader, and appends its output to `out`.
+// Gives the input in pieces of `piece` bytes to a writer or reader, whose output `out` gets.
 template <class Archive>
 Status PassAll(Archive& archive, std::span<const std::byte> input, size_t piece, Bytes& out) {
   const auto take = [&]() -> Status {
