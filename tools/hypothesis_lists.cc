@@ -213,7 +213,8 @@ ListSyntax SyntaxOf(ListFormat format) {
 
 // nullopt for a blank line, and for a summary.
 Result<std::optional<ReadHypothesis>> ParseListLine(std::string_view line, uint64_t number,
-                                                    ListFormat format, const std::string& input_name) {
+                                                    ListFormat format,
+                                                    const std::string& input_name) {
   if (IsBlank(line)) return std::optional<ReadHypothesis>();
   const ListSyntax syntax = SyntaxOf(format);
   std::optional<ReadHypothesis> read = syntax.parse(line);

@@ -96,8 +96,8 @@ class Scorer {
       progress_.reset();  // before the summary
       return {};
     }
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, options_.input_name(), "tokens", "at least one",
-                           "none");
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, options_.input_name(), "tokens",
+                           "at least one", "none");
   }
 
   Status PrintSummary() const {

@@ -59,6 +59,9 @@ class StoredRows {
   std::shared_ptr<const RowReader> reader_;
 };
 
+// The most codes of a row for which the stack has room.
+constexpr uint64_t kMaxPositions = 1024;
+
 // Rows of any table.
 class TableRows {
  public:
@@ -72,7 +75,11 @@ class TableRows {
   }
 
   // Whether this backend can read the table.
-  static bool Served(const TensorView& table) { return Cols(table.shape) <= kMaxColumns; }
+  static bool Served(const TensorView& table) {
+    const CodedView* coded = table.coded();
+    return Cols(table.shape) <= kMaxColumns &&
+           (coded == nullptr || coded->scheme.positions <= kMaxPositions);
+  }
 
   size_t cols() const { return cols_; }
   // Bits of the table's integers for integer products; 0 for floats.
@@ -82,12 +89,15 @@ class TableRows {
   void Row(uint64_t row, const VectorFunctions& vector, float* out) const {
     if (!codes_) {
       stored_.Floats(row, out);
-    } else if (combine_ == Combine::kConcatenate) {
-      for (uint32_t j = 0; j < codes_->positions(); ++j) {
-        stored_.Floats(codes_->CodebookRow(row, j), out + j * stored_.cols());
-      }
+      return;
+    }
+    uint32_t parts[kMaxPositions];
+    codes_->CodebookRows(row, parts);
+    const auto used = std::span(parts).first(codes_->positions());
+    if (combine_ == Combine::kConcatenate) {
+      for (size_t j = 0; j < used.size(); ++j) stored_.Floats(used[j], out + j * stored_.cols());
     } else {
-      AddParts(row, vector, out);
+      AddParts(used, vector, out);
     }
   }
   std::vector<MemoryRange> Memory(uint64_t row) const {
@@ -103,16 +113,17 @@ class TableRows {
 
  private:
   // The sum or the mean of the codebook's rows. Not inlined, for the stack that this alone takes.
-  [[gnu::noinline]] void AddParts(uint64_t row, const VectorFunctions& vector, float* out) const {
-    const size_t length = stored_.cols(), positions = codes_->positions();
-    stored_.Floats(codes_->CodebookRow(row, 0), out);
+  [[gnu::noinline]] void AddParts(std::span<const uint32_t> parts, const VectorFunctions& vector,
+                                  float* out) const {
+    const size_t length = stored_.cols();
+    stored_.Floats(parts[0], out);
     float part[kMaxColumns];
-    for (uint32_t j = 1; j < positions; ++j) {
-      stored_.Floats(codes_->CodebookRow(row, j), part);
+    for (const uint32_t each : parts.subspan(1)) {
+      stored_.Floats(each, part);
       vector.add(part, length, out);
     }
     if (combine_ != Combine::kMean) return;
-    const auto count = static_cast<float>(positions);
+    const auto count = static_cast<float>(parts.size());
     std::for_each(out, out + length, [count](float& value) { value /= count; });
   }
 
