@@ -143,6 +143,7 @@ struct ModelFile::Contents {
   std::optional<std::span<const std::byte>> stored_tokenizer;
   std::optional<TextTables> text_tables;
   Ledger ledger;
+  Digest128 digest_number;
   std::string digest;
 };
 
@@ -172,6 +173,7 @@ struct ModelFileBuilder {
     contents.table_bytes = limit - size - memory.left();
     contents.stored_tokenizer = header.tokenizer;
     contents.ledger = MakeLedger(frame, header.segments);
+    contents.digest_number = digest;
     contents.digest = HexText(digest);
     contents.description = std::move(header.description);
     contents.tensors = std::move(header.tensors);
@@ -253,5 +255,7 @@ void ModelFile::Release(TensorId tensor, std::span<const std::byte> bytes) {
       std::min(contents_->size, contents_->released + contents_->bytes.Release(bytes));
 }
 const std::string& ModelFile::digest() const { return contents_->digest; }
+
+const Digest128& ModelFile::digest_number() const { return contents_->digest_number; }
 
 }  // namespace kinglet

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "format/blocks.h"
+#include "format/digest.h"
 #include "format/encoding.h"
 #include "format/ledger.h"
 #include "format/text_tables.h"
@@ -62,6 +63,8 @@ class ModelFile {
   // XXH3-128 of the header, 32 hexadecimal digits. The header contains every segment's digest, so
   // its digest identifies the complete file.
   const std::string& digest() const;
+  // The number that has these digits.
+  const Digest128& digest_number() const;
 
  private:
   ModelFile();

@@ -91,8 +91,13 @@ int main(int argc, char** argv) {
   for (const auto& [name, text] : texts) {
     auto writer = compress::ArchiveWriter::Create(fuzz::ArchiveModel(), {.block_size = 1024});
     std::vector<std::byte> bytes;
-    if (!writer.ok() || !writer->Add(std::as_bytes(std::span(text)), bytes).ok()) return 1;
-    if (!writer->Finish(bytes).ok()) return 1;
+    if (!writer.ok()) return 1;
+    writer->Add(std::as_bytes(std::span(text)));
+    writer->EndOfInput();
+    for (size_t before = SIZE_MAX; bytes.size() != before;) {
+      before = bytes.size();
+      if (!writer->Next(bytes).ok()) return 1;
+    }
     WriteSeed(folder / "archive" / name, bytes);
   }
   return 0;

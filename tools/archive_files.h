@@ -50,6 +50,11 @@ using BytesSink = std::function<Status(std::span<const std::byte>)>;
 // KINGLET_IO_ERROR, KINGLET_CANCELLED by Ctrl-C.
 Status ReadAllBytes(const std::string& path, const BytesSink& sink);
 
+// The bytes that were read and written.
+struct PassedBytes {
+  uint64_t read = 0, written = 0;
+};
+
 // Where results go: a file that gets its name when it is complete, standard output for "-", or
 // nowhere for "".
 class ArchiveOutput {
@@ -64,6 +69,32 @@ class ArchiveOutput {
   Output* out_ = nullptr;
   std::optional<NewFile> file_;
 };
+
+// Gives a file's bytes, or those of standard input for "-", to an ArchiveWriter or ArchiveReader,
+// and writes what it makes of them. Errors: those of ReadAllBytes, the archive and the output.
+template <class Archive>
+Result<PassedBytes> PassThrough(const std::string& path, Archive& archive, ArchiveOutput& output) {
+  PassedBytes passed;
+  std::vector<std::byte> bytes;
+  const auto write = [&]() -> Status {
+    while (true) {
+      bytes.clear();
+      KINGLET_RETURN_IF_ERROR(archive.Next(bytes));
+      if (bytes.empty()) return Status();
+      passed.written += bytes.size();
+      KINGLET_RETURN_IF_ERROR(output.Write(bytes));
+    }
+  };
+  const auto add = [&](std::span<const std::byte> piece) {
+    passed.read += piece.size();
+    archive.Add(piece);
+    return write();
+  };
+  KINGLET_RETURN_IF_ERROR(ReadAllBytes(path, add));
+  archive.EndOfInput();
+  KINGLET_RETURN_IF_ERROR(write());
+  return passed;
+}
 
 }  // namespace kinglet
 

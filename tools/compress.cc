@@ -21,8 +21,9 @@ struct CompressOptions {
 };
 
 // Writes what happened to one file.
-void ReportCompressed(const std::string& input, const std::string& output, uint64_t length,
-                      uint64_t size, const ArchiveOptions& options, Console& console) {
+void ReportCompressed(const std::string& input, const std::string& output,
+                      const PassedBytes& passed, const ArchiveOptions& options, Console& console) {
+  const auto [length, size] = passed;
   const double bits =
       length == 0 ? 0 : 8.0 * static_cast<double>(size) / static_cast<double>(length);
   if (options.json) {
@@ -52,35 +53,15 @@ Status CompressFile(const std::string& input, const std::shared_ptr<const Model>
                                               .fast = options.fast,
                                               .stop = Interrupted}));
   KINGLET_ASSIGN_OR_RETURN(ArchiveOutput output, ArchiveOutput::Open(path, common.force, console));
-  std::vector<std::byte> bytes;
-  uint64_t length = 0, size = 0;
-  const auto write = [&]() -> Status {
-    size += bytes.size();
-    const Status status = output.Write(bytes);
-    bytes.clear();
-    return status;
-  };
-  const auto add = [&](std::span<const std::byte> piece) -> Status {
-    length += piece.size();
-    KINGLET_RETURN_IF_ERROR(writer.Add(piece, bytes));
-    return write();
-  };
-  KINGLET_RETURN_IF_ERROR(ReadAllBytes(input, add));
-  KINGLET_RETURN_IF_ERROR(writer.Finish(bytes));
-  KINGLET_RETURN_IF_ERROR(write());
+  KINGLET_ASSIGN_OR_RETURN(const PassedBytes passed, PassThrough(input, writer, output));
   KINGLET_RETURN_IF_ERROR(output.Commit());
-  if (path != "-") ReportCompressed(input, path, length, size, common, console);
+  if (path != "-") ReportCompressed(input, path, passed, common, console);
   return Status();
 }
 
 Status CompressFiles(const CompressOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const ArchiveOperands operands, ReadArchiveOperands(options.archive));
   KINGLET_ASSIGN_OR_RETURN(const auto model, OpenArchiveModel(operands));
-  if (model->vocabulary() == nullptr) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, "compress", operands.model,
-                           "a model with the texts of words, by which the network reads a text",
-                           "ids alone (convert the checkpoint with --vocab)");
-  }
   NoteInterrupts();
   for (const std::string& file : operands.files) {
     KINGLET_RETURN_IF_ERROR(CompressFile(file, model, options, console));

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "format/digest.h"
 #include "format/overloaded.h"
 #include "runtime/compress/archive_reader.h"
 #include "runtime/compress/archive_scanner.h"
@@ -96,13 +97,13 @@ Status ListArchive(const std::string& path, const DecompressOptions& options, Co
     line.Key("size").Integer(facts.size).Key("blocks").Integer(facts.blocks);
     line.Key("raw_blocks").Integer(facts.raw_blocks);
     line.Key("block_size").Integer(facts.header.block_size);
-    line.Key("model").Text(facts.header.ModelText());
+    line.Key("model").Text(HexText(facts.header.model));
     console.out.Write(line.Finish());
   } else {
-    console.out.Write(DisplayText(path) + ": " + Grouped(facts.length) + " bytes in " +
-                      Grouped(facts.size) + ", " + Grouped(facts.blocks) + " blocks of " +
-                      Grouped(facts.header.block_size) + ", model " + facts.header.ModelText() +
-                      "\n");
+    console.out.Write(
+        DisplayText(path) + ": " + Grouped(facts.length) + " bytes in " + Grouped(facts.size) +
+        ", " + Grouped(facts.blocks) + (facts.blocks == 1 ? " block of " : " blocks of ") +
+        Grouped(facts.header.block_size) + ", model " + HexText(facts.header.model) + "\n");
   }
   return console.out.status();
 }
@@ -133,28 +134,12 @@ Status RestoreFile(const std::string& input, const ArchiveOperands& operands,
   reading.stop = Interrupted;
   KINGLET_ASSIGN_OR_RETURN(auto reader, compress::ArchiveReader::Create(model, reading));
   KINGLET_ASSIGN_OR_RETURN(ArchiveOutput output, ArchiveOutput::Open(path, common.force, console));
-  std::vector<std::byte> text;
-  uint64_t length = 0;
-  const auto write = [&]() -> Status {
-    length += text.size();
-    const Status status = output.Write(text);
-    text.clear();
-    return status;
-  };
-  const auto add = [&](std::span<const std::byte> piece) -> Status {
-    KINGLET_RETURN_IF_ERROR(reader.Add(piece, text));
-    return write();
-  };
-  const auto restore = [&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(ReadAllBytes(input, add));
-    KINGLET_RETURN_IF_ERROR(reader.Finish(text));
-    return write();
-  };
-  if (const Status status = restore(); !status.ok()) {
-    const std::string looked =
-        status.code() == KINGLET_MISMATCH
-            ? " in " + operands.model + ", which " + operands.model_from + " names"
-            : "";
+  const Result<PassedBytes> passed = PassThrough(input, reader, output);
+  if (const Status status = passed.status(); !status.ok()) {
+    const std::string looked = status.code() == KINGLET_MISMATCH
+                                   ? " in " + operands.model + ", which " + operands.model_from +
+                                         " names (name the other model with --model)"
+                                   : "";
     return Status(status.code(), input + ": " + status.message() + looked);
   }
   KINGLET_RETURN_IF_ERROR(output.Commit());
@@ -164,10 +149,16 @@ Status RestoreFile(const std::string& input, const ArchiveOperands& operands,
   if (options.test && reader.damages().empty()) {
     if (common.json) {
       JsonLine line;
-      line.Key("archive").Text(input).Key("length").Integer(length).Key("ok").Boolean(true);
+      line.Key("archive")
+          .Text(input)
+          .Key("length")
+          .Integer(passed->written)
+          .Key("ok")
+          .Boolean(true);
       console.out.Write(line.Finish());
     } else {
-      console.out.Write(DisplayText(input) + ": " + Grouped(length) + " bytes, undamaged\n");
+      console.out.Write(DisplayText(input) + ": " + Grouped(passed->written) +
+                        " bytes, undamaged\n");
     }
   }
   if (reader.damages().empty()) return Status();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "converters/checkpoints/derived_weights.h"
@@ -338,8 +340,14 @@ Status Network::CheckNames(const std::string& network) const {
     patterns.push_back(Quoted(name));
     name = QuotedName(name);
   }
+  std::vector<std::string> doubled;
+  std::set<std::string_view> seen;
+  for (const CheckpointTensor& tensor : order_) {
+    if (!seen.insert(tensor.name).second) doubled.push_back(QuotedName(tensor.name));
+  }
   if (!missing_.empty()) faults.push_back(Joined("missing ", missing_, ", "));
   if (!unused.empty()) faults.push_back(Joined("unused ", unused, ", "));
+  if (!doubled.empty()) faults.push_back(Joined("twice ", doubled, ", "));
   if (!misshaped_.empty()) faults.push_back(Joined("", misshaped_, "; "));
   if (const std::vector<std::string> derived = DerivedFaults(); !derived.empty()) {
     faults.push_back(Joined("", derived, "; "));

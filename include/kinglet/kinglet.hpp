@@ -28,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "kinglet/archive.hpp"
 #include "kinglet/kinglet.h"
 #include "kinglet/model.hpp"
 #include "kinglet/state.hpp"

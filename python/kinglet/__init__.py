@@ -10,6 +10,7 @@ Log-probabilities are natural logarithms unless a name says log10.
 from __future__ import annotations
 
 from kinglet import _native
+from kinglet.archives import Coder
 from kinglet.commands import command_path, convert, count, run, run_json, translate
 from kinglet.embedding import Embedding
 from kinglet.errors import (
@@ -44,6 +45,7 @@ __all__ = [
     "NO_PARENT",
     "Busy",
     "Cancelled",
+    "Coder",
     "CommandFailed",
     "DamagedFile",
     "Embedding",

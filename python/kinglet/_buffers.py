@@ -18,6 +18,7 @@ else:
 
 Ids = Iterable[int]
 TextOrIds = str | Iterable[int]
+Bytes = bytes | bytearray | memoryview
 
 
 def uint32s(values: Any, name: str = "ids") -> Uint32s:

@@ -132,10 +132,11 @@ os.register_at_fork(after_in_child=_in_child)
 
 
 class _LongCall:
-    """A call of a session in a thread of its own, which another thread may cancel."""
+    """A call in a thread of its own, which another thread may cancel."""
 
-    def __init__(self, turn: Turn, work: Callable[[Handle | None], int]) -> None:
-        self._turn, self._work = turn, work
+    def __init__(self, turn: Turn, work: Callable[[Handle | None], int],
+                 cancel: Callable[[Handle], int] = lib.kinglet_session_cancel) -> None:
+        self._turn, self._work, self._cancel = turn, work, cancel
         self._gate = threading.Lock()
         self._begun = self._given_up = self._cancelled = False
         self._running: Handle | None = None
@@ -186,12 +187,13 @@ class _LongCall:
             self._given_up = True
             if self._running is not None:
                 self._cancelled = True
-                lib.kinglet_session_cancel(self._running)
+                self._cancel(self._running)
             return self._begun
 
 
-def interruptible(turn: Turn, work: Callable[[Handle | None], int]) -> None:
-    """Runs a long call of a session so that Ctrl-C ends it with KeyboardInterrupt.
+def interruptible(turn: Turn, work: Callable[[Handle | None], int],
+                  cancel: Callable[[Handle], int] = lib.kinglet_session_cancel) -> None:
+    """Runs a long call, of a session by default, so that Ctrl-C ends it with KeyboardInterrupt.
 
     Python handles signals in the main thread between its own instructions, so a call of the main
     thread runs in another thread, which has the permit until the call has ended, however often
@@ -200,7 +202,7 @@ def interruptible(turn: Turn, work: Callable[[Handle | None], int]) -> None:
     if threading.current_thread() is not threading.main_thread():
         turn.run(lambda: check(work(turn.handle)))
         return
-    call = _LongCall(turn, work)
+    call = _LongCall(turn, work, cancel)
     try:
         try:
             _thread.start_new_thread(call.run, ())

@@ -8,6 +8,8 @@ q: uint64; d: double; f: float; v: nothing.
 ABI_VERSION = 0  # KINGLET_ABI_VERSION
 
 FUNCTIONS = dict(entry.split("=") for entry in """
+coder_options_init=i:pu compressor_create=i:ppp decompressor_create=i:ppp coder_destroy=v:p
+coder_add=i:ppq coder_finish=i:p coder_take=i:ppqp coder_cancel=i:p coder_damages=i:ppqp
 generation_options_init=i:pu generation_create=i:pppqp generation_destroy=v:p generation_next=i:pp
 generation_ended=i:pup generation_ids=i:pupqp generation_text=i:pupqp abi_version=u:
 version_string=s: status_name=s:i error_message=s: model_options_init=i:pu model_open=i:spp
@@ -37,6 +39,8 @@ session_interval=i:puupp session_word_at=i:puup
 """.split())
 
 FIELDS = dict(entry.split("=") for entry in """
+coder_options.struct_size=u coder_options.threads=u coder_options.block_size=u
+coder_options.fast=u coder_options.limit=q coder_options.salvage=u coder_options.reserved=u
 generation_options.struct_size=u generation_options.streams=u generation_options.tokens=q
 generation_options.seed=q generation_options.draw=p generation_options.stop=s
 generation_options.stop_length=q generation_options.threads=u generation_options.reserved=u

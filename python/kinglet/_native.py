@@ -58,6 +58,12 @@ class GenerationOptions(ctypes.Structure):
     _fields_ = _fields("generation_options")
 
 
+class CoderOptions(ctypes.Structure):
+    """`kinglet_coder_options`."""
+
+    _fields_ = _fields("coder_options")
+
+
 class Work(ctypes.Structure):
     """`kinglet_work`."""
 

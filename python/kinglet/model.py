@@ -12,10 +12,11 @@ from ctypes import addressof, c_uint32, c_uint64
 from typing import Any
 
 from kinglet import scoring
-from kinglet._buffers import Ids, TextOrIds, address, uint32s, utf8, zeros
+from kinglet._buffers import Bytes, Ids, TextOrIds, address, uint32s, utf8, zeros
 from kinglet._handle import Handle, watch_forks
 from kinglet._native import ModelOptions, check, lib, number_of, text_of
 from kinglet._numbers import MAX_UINT64, integer
+from kinglet.archives import Coder
 from kinglet.embedding import Embedding
 from kinglet.errors import InvalidArgument, Mismatch, Unsupported, WrongOrder
 from kinglet.generation import Generation
@@ -271,6 +272,30 @@ class Model:
         """Texts that continue from the prompt; each `next` draws a word for every text."""
         return Generation(self, self.ids(prompt), tokens, streams, seed, temperature, top_k,
                           top_p, excluded, stop, threads)
+
+    # --- archives of any bytes
+
+    def compressor(self, *, threads: int = 1, block_size: int = 1 << 20,
+                   fast: bool = False) -> Coder:
+        """Makes an archive that only this model restores, as `kinglet compress` does."""
+        return Coder(self, lib.kinglet_compressor_create, threads, block_size, fast)
+
+    def decompressor(self, *, threads: int = 1, limit: int | None = None,
+                     salvage: bool = False) -> Coder:
+        """Restores an archive; a text of more than `limit` bytes is refused."""
+        return Coder(self, lib.kinglet_decompressor_create, threads, limit=limit, salvage=salvage)
+
+    def compress(self, data: Bytes, *, threads: int = 1, block_size: int = 1 << 20,
+                 fast: bool = False) -> bytes:
+        """The archive of these bytes."""
+        coder = self.compressor(threads=threads, block_size=block_size, fast=fast)
+        return coder.add(data) + coder.finish()
+
+    def decompress(self, archive: Bytes, *, threads: int = 1,
+                   limit: int | None = None) -> bytes:
+        """The bytes that an archive was made of."""
+        coder = self.decompressor(threads=threads, limit=limit)
+        return coder.add(archive) + coder.finish()
 
     # --- scoring
 

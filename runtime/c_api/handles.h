@@ -2,6 +2,7 @@
 #ifndef KINGLET_RUNTIME_C_API_HANDLES_H_
 #define KINGLET_RUNTIME_C_API_HANDLES_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,10 +11,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "kinglet/kinglet.h"
 #include "runtime/c_api/guard.h"
+#include "runtime/compress/archive_reader.h"
+#include "runtime/compress/archive_writer.h"
 #include "runtime/embedder.h"
 #include "runtime/generator.h"
 #include "runtime/model.h"
@@ -36,6 +40,15 @@ struct kinglet_embedding {
 
 struct kinglet_generation {
   kinglet::Generator generator;
+};
+
+struct kinglet_coder {
+  std::optional<std::variant<kinglet::compress::ArchiveWriter, kinglet::compress::ArchiveReader>>
+      archive;
+  std::vector<std::byte> output;  // of which the caller has the first `taken` bytes
+  size_t taken = 0;
+  bool is_finished = false, has_failed = false;
+  std::atomic<bool> is_cancelled = false;
 };
 
 struct kinglet_state {

@@ -29,15 +29,14 @@ uint32_t CheckOf(const ArchiveHeader& archive, std::span<const std::byte> fields
   return static_cast<uint32_t>(Digest64(all));
 }
 
-int HexValue(char digit) { return digit <= '9' ? digit - '0' : digit - 'a' + 10; }
-
 }  // namespace
 
 std::array<std::byte, ArchiveHeader::kBytes> ArchiveHeader::Bytes() const {
   std::array<std::byte, kBytes> bytes;
   std::memcpy(bytes.data(), kFirst.data(), kFirst.size());
   StoreLittle(block_size, bytes.data() + 4);
-  std::copy(model.begin(), model.end(), bytes.begin() + 8);
+  StoreLittle(model.low, bytes.data() + 8);
+  StoreLittle(model.high, bytes.data() + 16);
   return bytes;
 }
 
@@ -53,7 +52,7 @@ Result<ArchiveHeader> ArchiveHeader::Of(std::span<const std::byte> bytes) {
   }
   ArchiveHeader header;
   header.block_size = LoadLittle<uint32_t>(bytes.data() + 4);
-  std::copy_n(bytes.begin() + 8, header.model.size(), header.model.begin());
+  header.model = {LoadLittle<uint64_t>(bytes.data() + 8), LoadLittle<uint64_t>(bytes.data() + 16)};
   if (header.block_size < kLeastBlock || header.block_size > kMostBlock) {
     return Status::Refusal(
         KINGLET_CORRUPT, "archive", "block size",
@@ -61,22 +60,6 @@ Result<ArchiveHeader> ArchiveHeader::Of(std::span<const std::byte> bytes) {
         std::to_string(header.block_size) + " (the archive's header is damaged)");
   }
   return header;
-}
-
-std::string ArchiveHeader::ModelText() const {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::byte byte : model) {
-    text += kDigits[std::to_integer<size_t>(byte >> 4)];
-    text += kDigits[std::to_integer<size_t>(byte & std::byte{15})];
-  }
-  return text;
-}
-
-void ArchiveHeader::SetModel(const std::string& digest) {
-  for (size_t i = 0; i < model.size(); ++i) {
-    model[i] = static_cast<std::byte>(HexValue(digest[2 * i]) * 16 + HexValue(digest[2 * i + 1]));
-  }
 }
 
 std::array<std::byte, BlockHeader::kBytes> BlockHeader::Bytes(const ArchiveHeader& archive,

@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 
+#include "format/digest.h"
 #include "kinglet/status.h"
 
 namespace kinglet::compress {
@@ -28,15 +28,11 @@ inline constexpr uint64_t kMostRatio = 23000;
 struct ArchiveHeader {
   static constexpr size_t kBytes = 24;
   uint32_t block_size = kDefaultBlock;  // bytes of text of each block but the last
-  std::array<std::byte, 16> model = {};
+  Digest128 model;                      // ModelFile::digest_number
 
   std::array<std::byte, kBytes> Bytes() const;
   // REQUIRES: kBytes bytes. Errors: KINGLET_CORRUPT, KINGLET_UNSUPPORTED_VERSION.
   static Result<ArchiveHeader> Of(std::span<const std::byte> bytes);
-  // 32 hexadecimal digits, as `kinglet inspect` prints them.
-  std::string ModelText() const;
-  // REQUIRES: 32 hexadecimal digits.
-  void SetModel(const std::string& digest);
 };
 
 enum class BlockKind : uint8_t { kRaw = 0, kCoded = 1 };

@@ -10,24 +10,15 @@ namespace kinglet::compress {
 
 Result<ArchiveReader> ArchiveReader::Create(std::shared_ptr<const Model> model,
                                             const Options& options) {
-  std::string digest = model->file().digest();
+  const Digest128 digest = model->file().digest_number();
   KINGLET_ASSIGN_OR_RETURN(BlockTeam team,
                            BlockTeam::Create(std::move(model), options.threads, options.stop));
-  return ArchiveReader(std::move(team), std::move(digest), options);
+  return ArchiveReader(std::move(team), digest, options);
 }
 
-Status ArchiveReader::Add(std::span<const std::byte> bytes, std::vector<std::byte>& out) {
-  scanner_.Add(bytes);
-  return TakeParts(out);
-}
-
-Status ArchiveReader::Finish(std::vector<std::byte>& out) {
-  scanner_.EndOfInput();
-  return TakeParts(out);
-}
-
-Status ArchiveReader::TakeParts(std::vector<std::byte>& out) {
-  while (true) {
+Status ArchiveReader::Next(std::vector<std::byte>& out) {
+  const size_t before = out.size();
+  while (out.size() == before) {
     KINGLET_ASSIGN_OR_RETURN(std::optional<ScannedPart> part, scanner_.Next());
     if (!part) return Status();
     if (!std::holds_alternative<ScannedBlock>(*part)) KINGLET_RETURN_IF_ERROR(RestoreBlocks(out));
@@ -40,14 +31,15 @@ Status ArchiveReader::TakeParts(std::vector<std::byte>& out) {
                               [&](const ArchiveEnd& end) { return TakeEnd(end); }},
                    *part));
   }
+  return Status();
 }
 
 Status ArchiveReader::TakeHeader(const ArchiveHeader& header) {
   block_size_ = header.block_size;
-  if (header.ModelText() == digest_of_model_) return Status();
+  if (header.model == model_) return Status();
   return Status::Refusal(KINGLET_MISMATCH, "archive", "model",
-                         "the model with digest " + header.ModelText(),
-                         "one with digest " + digest_of_model_);
+                         "the model with digest " + HexText(header.model),
+                         "one with digest " + HexText(model_));
 }
 
 Status ArchiveReader::TakeBlock(ScannedBlock block, std::vector<std::byte>& out) {

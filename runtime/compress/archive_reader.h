@@ -30,20 +30,22 @@ class ArchiveReader {
   // Errors: those of BlockTeam::Create.
   static Result<ArchiveReader> Create(std::shared_ptr<const Model> model, const Options& options);
 
-  // Takes the next bytes of the archive and appends the text that is complete to `out`, of which no
-  // byte is wrong. Errors: KINGLET_CORRUPT, KINGLET_UNSUPPORTED_VERSION; KINGLET_MISMATCH for an
-  // archive of another model, whose digest the text has; KINGLET_INVALID_ARGUMENT for a text above
-  // the limit; those of the session. No call may follow an error.
-  Status Add(std::span<const std::byte> bytes, std::vector<std::byte>& out);
-  // Appends the rest. No call follows. KINGLET_CORRUPT if the archive is not complete.
-  Status Finish(std::vector<std::byte>& out);
+  // Takes the next bytes of the archive. Throws std::bad_alloc.
+  void Add(std::span<const std::byte> bytes) { scanner_.Add(bytes); }
+  // No bytes follow.
+  void EndOfInput() { scanner_.EndOfInput(); }
+  // Appends the next bytes of the text, of which none is wrong, to `out`: a block for each thread.
+  // Appends nothing if more bytes are needed, or after the end. Errors: KINGLET_CORRUPT, also for
+  // an archive that is not complete; KINGLET_UNSUPPORTED_VERSION; KINGLET_MISMATCH for an archive
+  // of another model, whose digest the message has; KINGLET_INVALID_ARGUMENT for a text above the
+  // limit; those of BlockTeam::Restore. No call may follow an error.
+  Status Next(std::vector<std::byte>& out);
   // With `salvage`: what is missing, a line for each range of blocks.
   const std::vector<std::string>& damages() const { return damages_; }
 
  private:
-  ArchiveReader(BlockTeam team, std::string digest, const Options& options)
-      : team_(std::move(team)), digest_of_model_(std::move(digest)), options_(options) {}
-  Status TakeParts(std::vector<std::byte>& out);
+  ArchiveReader(BlockTeam team, const Digest128& model, const Options& options)
+      : team_(std::move(team)), model_(model), options_(options) {}
   Status TakeHeader(const ArchiveHeader& header);
   Status TakeBlock(ScannedBlock block, std::vector<std::byte>& out);
   Status RestoreBlocks(std::vector<std::byte>& out);
@@ -51,7 +53,7 @@ class ArchiveReader {
   Status Damage(uint64_t first, std::optional<uint64_t> end, const std::string& found);
 
   BlockTeam team_;
-  std::string digest_of_model_;
+  Digest128 model_;
   Options options_;
   ArchiveScanner scanner_;
   uint32_t block_size_ = 0;

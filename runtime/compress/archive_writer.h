@@ -27,20 +27,22 @@ class ArchiveWriter {
   // Errors: KINGLET_INVALID_ARGUMENT for options out of their ranges; those of BlockTeam::Create.
   static Result<ArchiveWriter> Create(std::shared_ptr<const Model> model, const Options& options);
 
-  // Takes the next bytes of the text and appends those of the archive that are complete to `out`.
-  // Holds at most BlockTeam::together() blocks. Errors: those of the session; no call may follow.
-  Status Add(std::span<const std::byte> text, std::vector<std::byte>& out);
-  // Appends the rest. No call follows.
-  Status Finish(std::vector<std::byte>& out);
+  // Takes the next bytes of the text. Throws std::bad_alloc.
+  void Add(std::span<const std::byte> text);
+  // No bytes follow.
+  void EndOfInput() { has_ended_ = true; }
+  // Appends the next bytes of the archive to `out`: a block for each thread. Appends nothing if
+  // more text is needed, or after the end. Errors: those of BlockTeam::Compress, which no call may
+  // follow.
+  Status Next(std::vector<std::byte>& out);
 
  private:
   ArchiveWriter(BlockTeam team, const ArchiveHeader& header, bool fast)
       : team_(std::move(team)), header_(header), fast_(fast) {}
-  Status WriteBlocks(std::vector<std::byte>& out);
 
   BlockTeam team_;
   ArchiveHeader header_;
-  bool fast_, begun_ = false;
+  bool fast_, begun_ = false, has_ended_ = false, complete_ = false;
   std::vector<std::vector<std::byte>> blocks_;  // texts
   uint64_t number_ = 0, length_ = 0;
   DigestStream digest_;

@@ -14,6 +14,9 @@ namespace {
 // The network predicts if it knows at least one byte in this number.
 constexpr size_t kLeastShare = 4;
 
+// How often a block without the network may be stopped.
+constexpr size_t kBytesOfRun = 4096;
+
 // In a block's first byte, with the style.
 constexpr std::byte kFast{0x80};
 
@@ -132,7 +135,7 @@ uint64_t BlockCoder::MemoryOf(const Model& model, size_t length) {
 
 void BlockCoder::Run() {
   Contents& block = *contents_;
-  while (block.bytes_left > 0 && (!block.guide || block.guide->waiting().empty())) {
+  for (size_t i = 0; i < kBytesOfRun && block.bytes_left > 0 && waiting().empty(); ++i) {
     block.CodeByte();
   }
   if (block.bytes_left == 0 && block.writer) {
@@ -143,7 +146,10 @@ void BlockCoder::Run() {
 
 bool BlockCoder::done() const { return contents_->bytes_left == 0; }
 
-std::span<const uint32_t> BlockCoder::waiting() const { return contents_->guide->waiting(); }
+std::span<const uint32_t> BlockCoder::waiting() const {
+  if (!contents_->guide) return {};
+  return contents_->guide->waiting();
+}
 
 void BlockCoder::SetProbabilities(std::span<const float> probabilities) {
   contents_->guide->SetProbabilities(probabilities);
@@ -153,7 +159,7 @@ std::vector<std::byte> BlockCoder::Take() { return std::move(contents_->out); }
 
 Status RunCoders(Session& session, std::span<BlockCoder> coders, const StopAsked& stop) {
   std::vector<float> probabilities(session.model().vocabulary_size());
-  std::vector<uint32_t> lanes, step_lanes, ids;
+  std::vector<uint32_t> lanes, asking, step_lanes, ids;
   for (uint32_t i = 0; i < coders.size(); ++i) {
     KINGLET_RETURN_IF_ERROR(session.Reset(i));
     coders[i].Run();
@@ -173,12 +179,16 @@ Status RunCoders(Session& session, std::span<BlockCoder> coders, const StopAsked
       }
       KINGLET_RETURN_IF_ERROR(session.StepLanes(step_lanes, ids));
     }
-    if (lanes.size() > 1) KINGLET_RETURN_IF_ERROR(session.ComputeAllLanes(lanes));
+    asking.clear();
     for (const uint32_t lane : lanes) {
+      if (!coders[lane].waiting().empty()) asking.push_back(lane);
+    }
+    if (asking.size() > 1) KINGLET_RETURN_IF_ERROR(session.ComputeAllLanes(asking));
+    for (const uint32_t lane : asking) {
       KINGLET_RETURN_IF_ERROR(session.Probabilities(std::span(probabilities), lane));
       coders[lane].SetProbabilities(probabilities);
-      coders[lane].Run();
     }
+    for (const uint32_t lane : lanes) coders[lane].Run();
     std::erase_if(lanes, [&](uint32_t lane) { return coders[lane].done(); });
   }
   return Status();

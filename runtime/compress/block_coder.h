@@ -56,10 +56,9 @@ class BlockCoder {
   // The bytes of memory that one coder of a block takes, without the block itself.
   static uint64_t MemoryOf(const Model& model, size_t length);
 
-  // Codes until the end, or until tokens are waiting for the network.
+  // Codes until the end, until tokens are waiting for the network, or for a while.
   void Run();
   bool done() const;
-  // REQUIRES: not done.
   std::span<const uint32_t> waiting() const;
   void SetProbabilities(std::span<const float> probabilities);
   // The compressed block, or the text. REQUIRES: done. Leaves the coder empty.

@@ -1,8 +1,8 @@
 #include "runtime/compress/block_team.h"
 
+#include <exception>
 #include <new>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -14,6 +14,24 @@ Status NoMemory() {
                          "none left (use fewer threads or smaller blocks)");
 }
 
+// Whether the model predicts the next token of a text, whose bytes have the same bits everywhere.
+Status CheckModel(const Model& model) {
+  const auto refusal = [](const char* where, const char* expected, const std::string& found) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "compress", where, expected, found);
+  };
+  if (model.vocabulary() == nullptr) {
+    return refusal("model", "one with the texts of words, by which the network reads a text",
+                   "ids alone (convert the checkpoint with --vocab)");
+  }
+  if (model.plan().encoder || model.plan().reading) {
+    return refusal("model", "a language model, which predicts the next token",
+                   model.plan().reading ? "a masked model" : "a translation model");
+  }
+  const std::string backend(model.backend().name);
+  if (backend == "cpu" || backend == "ref") return Status();
+  return refusal("backend", "cpu or ref, which have the same bits on every machine", backend);
+}
+
 }  // namespace
 
 Result<BlockTeam> BlockTeam::Create(std::shared_ptr<const Model> model, uint32_t threads,
@@ -21,11 +39,7 @@ Result<BlockTeam> BlockTeam::Create(std::shared_ptr<const Model> model, uint32_t
   if (threads == 0) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "compress", "threads", "at least 1", "0");
   }
-  const std::string backend(model->backend().name);
-  if (backend != "cpu" && backend != "ref") {
-    return Status::Refusal(KINGLET_UNSUPPORTED, "compress", "backend",
-                           "cpu or ref, which have the same bits on every machine", backend);
-  }
+  KINGLET_RETURN_IF_ERROR(CheckModel(*model));
   try {
     BlockTeam team;
     team.stop_ = std::move(stop);
@@ -48,28 +62,23 @@ Result<std::vector<std::vector<std::byte>>> BlockTeam::RunEach(std::span<const s
                                                                const Code& code) {
   const size_t count = lengths.size();
   std::vector<std::vector<std::byte>> results(count);
-  std::vector<Status> statuses(count);
+  std::vector<Status> statuses(count, NoMemory());
   const auto run = [&](size_t i) {
     try {
       const uint64_t bytes = BlockCoder::MemoryOf(*model_, lengths[i]);
-      if (!model_->budget()->Claim(bytes)) {
-        statuses[i] = NoMemory();
-        return;
-      }
+      if (!model_->budget()->Claim(bytes)) return;
       const MemoryClaim claim(model_->budget(), bytes);
       Result<BlockCoder> coder = code(i);
-      if (!coder.ok()) return;
-      statuses[i] = RunCoders(*sessions_[i], {&*coder, 1}, stop_);
-      if (statuses[i].ok()) results[i] = coder->Take();
-    } catch (const std::bad_alloc&) {
-      statuses[i] = NoMemory();
+      statuses[i] = coder.ok() ? RunCoders(*sessions_[i], {&*coder, 1}, stop_) : Status();
+      if (coder.ok() && statuses[i].ok()) results[i] = coder->Take();
+    } catch (const std::bad_alloc&) {  // the status is of no memory
     }
   };
   std::vector<std::thread> threads;
   size_t begun = 1;
   try {
     for (; begun < count; ++begun) threads.emplace_back(run, begun);
-  } catch (const std::system_error&) {  // no more threads: the others run here
+  } catch (const std::exception&) {  // no more threads or memory: the others run here
   }
   if (count > 0) run(0);
   for (; begun < count; ++begun) run(begun);

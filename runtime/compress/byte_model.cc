@@ -8,7 +8,7 @@ namespace kinglet::compress {
 namespace {
 
 constexpr int kLeastTableBits = 10, kMostTableBits = 18;
-constexpr size_t kRefinedOfTable = 16 * 64;
+constexpr size_t kRefinedOfTable = 32 * 64;
 constexpr uint32_t kRefinedLimit = 255, kDirectLimit = 250;
 // Rates of weights: without hints; with hints at first, falling by one every kRateBits bits to a
 // least one, which depends on the hints; and of the last set.
@@ -23,7 +23,7 @@ constexpr int kLeast = 2;  // see kMostRatio in archive_format.h
 
 // The entry of a counter among those of its table.
 size_t RefinedPlace(BitCounter counter) {
-  return static_cast<size_t>(counter & 15) << 6 | counter >> 10;
+  return static_cast<size_t>(counter & 31) << 6 | counter >> 10;
 }
 
 std::vector<size_t> AllContexts() {
@@ -108,8 +108,7 @@ uint32_t ByteModel::Predict(const Hint& hint) {
   for (size_t i = 0; i < tables_.size(); ++i) {
     const BitCounter counter = slots_[i][nibble];
     seen_[i] = i * kRefinedOfTable + RefinedPlace(counter);
-    const int count = counter & 15;
-    if (count == 0) {
+    if (SeenBits(counter) == 0) {
       inputs_[2 * i] = inputs_[2 * i + 1] = 0;
       continue;
     }

@@ -60,7 +60,7 @@ class ByteModel {
   std::vector<ContextTable> tables_;
   std::array<BitCounter*, kMostTables> slots_;
   std::array<size_t, kMostTables> seen_ = {};  // the entries of refined_ that predicted
-  std::vector<AdaptiveBit> refined_;           // by table, then a counter's count and probability
+  std::vector<AdaptiveBit> refined_;           // by table, then a counter without the end of p
   std::vector<AdaptiveBit> order_0_, order_1_;
   std::vector<MatchModel> matches_;
   std::vector<WeightSet> sets_;

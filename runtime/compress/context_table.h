@@ -11,18 +11,21 @@
 
 namespace kinglet::compress {
 
-// A probability of a one in 12 bits, and in 4 bits how many bits were seen.
+// What was seen after a context: a probability of a one in 11 bits, then the last two bits, then in
+// 3 bits how many there were, at most kMostSeen.
 using BitCounter = uint16_t;
 inline constexpr BitCounter kNewCounter = 1 << 15;
+inline constexpr int kMostSeen = 7;
+inline int SeenBits(BitCounter counter) { return counter & kMostSeen; }
 
 inline void UpdateCounter(BitCounter& counter, bool bit) {
-  // 2^16 / (n + 1.5), and slowly at the end.
-  static constexpr std::array<int, 16> kRates = {43691, 26214, 18725, 14564, 11916, 10082,
-                                                 8738,  7710,  6899,  6242,  5699,  5243,
-                                                 4855,  4520,  4228,  3277};
-  const int count = counter & 15, p = counter >> 4;
-  const int moved = p + (((bit ? 4095 : 0) - p) * kRates[count] >> 16);
-  counter = static_cast<BitCounter>(moved << 4 | std::min(count + 1, 15));
+  // 2^16 / (n + 1.5), then fewer: the last rate stands for many bits.
+  static constexpr std::array<int, kMostSeen + 1> kRates = {43691, 26214, 18725, 14564,
+                                                            11916, 9000,  6000,  3277};
+  const int seen = SeenBits(counter), last = counter >> 3 & 1, p = counter >> 5;
+  const int moved = p + (((bit ? 2047 : 0) - p) * kRates[seen] >> 16);
+  counter = static_cast<BitCounter>(moved << 5 | last << 4 | (bit ? 8 : 0) |
+                                    std::min(seen + 1, kMostSeen));
 }
 
 class ContextTable {
@@ -40,7 +43,7 @@ class ContextTable {
     if (first[0] == check) return first;
     BitCounter* const second = counters_.data() + (place ^ 1) * kSlotSize;
     if (second[0] == check) return second;
-    BitCounter* const chosen = (first[1] & 15) <= (second[1] & 15) ? first : second;
+    BitCounter* const chosen = SeenBits(first[1]) <= SeenBits(second[1]) ? first : second;
     chosen[0] = check;
     std::fill(chosen + 1, chosen + kSlotSize, kNewCounter);
     return chosen;

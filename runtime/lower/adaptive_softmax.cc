@@ -8,7 +8,7 @@ namespace kinglet {
 namespace {
 
 // The buffer and offset of the logits of a part of the vocabulary.
-struct LogitsPlace {
+struct LogitsSlot {
   BufferId buffer;
   uint32_t offset;
 };
@@ -89,14 +89,14 @@ class SoftmaxLowering {
     return {projected, block_.tail_input};
   }
   void LowerProduct(const std::string& name, TensorId table, const std::optional<TensorId>& bias,
-                    const TableInput& input, const LogitsPlace& place) {
+                    const TableInput& input, const LogitsSlot& place) {
     MatVec product{table, bias, input.x, place.buffer};
     product.y_offset = place.offset;
     product.input = input.treatment;
     builder_.AddProduct("softmax." + name, product);
   }
 
-  void LowerHead(const LogitsPlace& tokens, const LogitsPlace& clusters) {
+  void LowerHead(const LogitsSlot& tokens, const LogitsSlot& clusters) {
     const TableInput input = Project("head", block_.head_projection);
     if (block_.head_table) {
       LowerProduct("head", *block_.head_table, block_.head_bias, input, tokens);
@@ -105,7 +105,7 @@ class SoftmaxLowering {
       LowerProduct("clusters", *block_.cluster_weight, block_.cluster_bias, input, clusters);
     }
   }
-  void LowerTail(size_t index, const LogitsPlace& place) {
+  void LowerTail(size_t index, const LogitsSlot& place) {
     const SoftmaxTail& tail = block_.tails[index];
     const std::string name = TailName(index);
     LowerProduct(name, tail.table, tail.bias, Project(name, tail.projection), place);

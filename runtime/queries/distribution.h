@@ -20,6 +20,7 @@
 #include <optional>
 #include <span>
 
+#include "kernels/logits.h"
 #include "runtime/accounting/query_work.h"
 #include "runtime/execute.h"
 #include "runtime/queries/cluster_view.h"

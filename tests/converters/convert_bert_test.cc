@@ -379,19 +379,6 @@ TEST(ConvertBertFiles, TextsThatTheModelCannotRead) {
   EXPECT_EQ(session->LookAt(11).code(), KINGLET_INVALID_ARGUMENT);
 }
 
-// Every truncated checkpoint is refused, without a crash and without output.
-TEST(ConvertBertFiles, Truncated) {
-  for (const auto& [variant, name] :
-       {std::pair("mlm-tied", "config.json"), std::pair("bare", "model.safetensors")}) {
-    ExpectTruncationsRefused(KINGLET_TEST_DATA "/bert/" + std::string(variant), name, 60,
-                             [](const std::string& copy) {
-                               ConvertOptions options = OptionsOf(copy);
-                               options.output = copy + "/model.kgl";
-                               return options;
-                             });
-  }
-}
-
 // [layer][token][element], the embedding's output as layer 0.
 using HiddenVectors = std::vector<std::vector<Numbers>>;
 

@@ -1,7 +1,5 @@
-// Conversion of fairseq language models against log-probabilities that PyTorch computed in float64:
-// tests/data/fairseq-variants (made by its make_variants.py), and fairseq-adaptive and
-// fairseq-char, written by fairseq itself, in the folder that the environment variable
-// KINGLET_CHECKPOINTS names.
+// What only fairseq's language models have: text blocks and characters, in tests/data and in the
+// folder that KINGLET_CHECKPOINTS names. Their numbers: convert_fixtures_test.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,19 +23,6 @@
 
 namespace kinglet::convert_fairseq_test {
 namespace {
-
-ConvertOptions OptionsFor(const std::string& folder, const std::string& output) {
-  ConvertOptions options;
-  options.checkpoint = folder;
-  options.output = output;
-  options.vocabulary = folder + "/dict.txt";
-  options.golden = folder + "/golden_f64.tsv";
-  options.ids = folder + "/tokens.txt";
-  // Position tables are float32 in both, and may differ by a unit in the last place of exp, sin,
-  // cos. Three of fairseq-char's frequencies do, which adds up along the text.
-  options.tolerance = folder.ends_with("fairseq-char") ? 2e-5 : 1e-6;
-  return options;
-}
 
 // log p of every token of the text, text block by text block. Each text block is a new stream that
 // begins with `context` tokens of the text block before, which are not scored.
@@ -66,38 +51,15 @@ void ExpectNear(const std::vector<double>& found, const GoldenFile& golden, doub
   }
 }
 
-// The folder's model, converted once for all cases.
-const KeptConversion& Converted(const std::string& folder) {
-  const KeptConversion& kept = ConvertOnce(folder, OptionsFor(folder, ""));
-  EXPECT_TRUE(kept.summary.ok()) << kept.summary.status().message();
-  return kept;
-}
-
 bool HasCharacters(const std::string& folder) {
   return std::filesystem::path(folder).filename().string().find("char") != std::string::npos;
 }
 
 class ConvertFairseq : public testing::TestWithParam<std::string> {};
 
-TEST_P(ConvertFairseq, EqualsTheEquationsAndTheBackendsEachOther) {
-  const auto& [options, summary] = Converted(GetParam());
-  ASSERT_TRUE(summary.ok());
-  EXPECT_EQ(summary->family, "fairseq");
-  EXPECT_EQ(summary->notes.empty(), !HasCharacters(GetParam()));
-  const auto ids = *ReadIds(options.ids);
-  EXPECT_EQ(summary->golden_positions, ids.size());
-  const auto file = *ModelFile::Open(options.output);
-  EXPECT_EQ(file->description().golden->log_probabilities.size(), std::min<size_t>(64, ids.size()));
-  const std::vector<uint32_t> stream = ScoredStream(file->description(), ids);
-  const auto reference = DistributionsOfEveryBackend(options.output, stream);
-  std::vector<double> scores;
-  for (size_t t = 0; t < ids.size(); ++t) scores.push_back(double{reference[t][ids[t]]});
-  ExpectNear(scores, *ReadGolden(options.golden, options.ids), 1e-4);
-}
-
 // The text is longer than one text block, so the golden values also test the start of a new one.
 TEST_P(ConvertFairseq, BlocksAndContextAreFairseqs) {
-  const auto& [options, summary] = Converted(GetParam());
+  const auto& [options, summary] = ConvertedFixture(GetParam());
   ASSERT_TRUE(summary.ok());
   const auto ids = *ReadIds(options.ids);
   const bool small = GetParam().starts_with(KINGLET_TEST_DATA);
@@ -111,13 +73,8 @@ TEST_P(ConvertFairseq, BlocksAndContextAreFairseqs) {
   ExpectNear(score("cpu"), golden, 1e-4);
 }
 
-TEST_P(ConvertFairseq, StatesAndLanesKeepEveryBit) {
-  const auto& [options, summary] = Converted(GetParam());
-  ASSERT_TRUE(summary.ok());
-  std::vector<uint32_t> ids = *ReadIds(options.ids);
-  ids.resize(45);
-  ExpectStatesAndLanesKeepEveryBit(options.output, ids);
-}
+INSTANTIATE_TEST_SUITE_P(All, ConvertFairseq, testing::ValuesIn(FixtureFolders("fairseq")),
+                         FolderTestName);
 
 double MeanLossOf(const std::vector<double>& scores) {
   double sum = 0;
@@ -125,52 +82,11 @@ double MeanLossOf(const std::vector<double>& scores) {
   return sum / static_cast<double>(scores.size());
 }
 
-// Weights of 12 bits, and activations of 12 bits calibrated on the same text, change little; `ref`
-// and `cpu` still agree in every bit. The text is scored in one stream, as in calibration: at the
-// start of a text block activations may be larger.
-TEST_P(ConvertFairseq, QuantisedFormsStayNear) {
-  const TemporaryFolder folder;
-  ASSERT_TRUE(Converted(GetParam()).summary.ok());
-  ConvertOptions options = Converted(GetParam()).options;
-  const auto ids = *ReadIds(options.ids);
-  const double expected = MeanLossOf(ScoreBlocks(options.output, "cpu", ids, ids.size(), 0));
-  const auto model = *Model::Open(options.output, {});
-  const auto vocabulary = model->vocabulary();
-  std::string text;
-  for (const uint32_t word : ids) {
-    text += word == 2 ? "\n" : std::string(vocabulary->Word(word)) + " ";
-  }
-  options.golden = options.ids = "";
-  options.output = folder.Path("quantised.kgl");
-  options.bits = 12;
-  for (const bool calibrated : {false, true}) {
-    if (calibrated) options.calibration_text = folder.Write("text", text);
-    const auto summary = Convert(options);
-    ASSERT_TRUE(summary.ok()) << summary.status().message();
-    const auto reference = ScoreBlocks(options.output, "ref", ids, ids.size(), 0);
-    EXPECT_EQ(reference, ScoreBlocks(options.output, "cpu", ids, ids.size(), 0));
-    EXPECT_NEAR(MeanLossOf(reference), expected, 0.02);
-  }
-  options.calibration_text = "";
-  options.bits = 9;
-  options.prune = 0.5;
-  ASSERT_TRUE(Convert(options).ok());
-  EXPECT_EQ(ScoreBlocks(options.output, "ref", ids, 16, 0),
-            ScoreBlocks(options.output, "cpu", ids, 16, 0));
-  ExpectHalfZeros(options.output,
-                  [](const std::string& name) { return name.ends_with("fc1.weight"); });
-}
-
-INSTANTIATE_TEST_SUITE_P(All, ConvertFairseq,
-                         testing::ValuesIn(CheckpointFolders("fairseq-variants",
-                                                             {"fairseq-adaptive", "fairseq-char"})),
-                         FolderTestName);
-
 // Tied projections are transposed by their flag, not by a shape that allows both.
 TEST(ConvertFairseqFiles, ParametersAreThoseOfTheFramework) {
   const TemporaryFolder folder;
-  ConvertOptions options =
-      OptionsFor(KINGLET_TEST_DATA "/fairseq-variants/args-tied-legacy", folder.Path("model.kgl"));
+  ConvertOptions options = FixtureOptions(KINGLET_TEST_DATA "/fairseq-variants/args-tied-legacy");
+  options.output = folder.Path("model.kgl");
   const auto summary = Convert(options);
   ASSERT_TRUE(summary.ok());
   const uint64_t tables = 12 * 16 + 14 * 8 + 14 * 4, projections = 16 * (16 + 8 + 4);
@@ -185,7 +101,7 @@ TEST(ConvertFairseqFiles, RowsOfACharacterCnn) {
   const std::string original =
       std::string(checkpoints == nullptr ? "" : checkpoints) + "/fairseq-char";
   if (!std::filesystem::exists(original)) GTEST_SKIP() << "KINGLET_CHECKPOINTS has no fairseq-char";
-  const auto& [options, summary] = Converted(original);
+  const auto& [options, summary] = ConvertedFixture(original);
   ASSERT_TRUE(summary.ok());
   const auto rows = *OpenCheckpointFile(original + "/character_table.npz");
   const auto tensor = [&rows](const std::string& name) {
@@ -206,11 +122,12 @@ TEST(ConvertFairseqFiles, RowsOfACharacterCnn) {
 TEST(ConvertFairseqFiles, ACharacterTableInEveryEncoding) {
   const std::string folder = KINGLET_TEST_DATA "/fairseq-variants/args-characters-adaptive";
   const TemporaryFolder output;
-  ConvertOptions options = OptionsFor(folder, output.Path("model.kgl"));
+  ConvertOptions options = FixtureOptions(folder);
+  options.output = output.Path("model.kgl");
   options.golden = options.ids = "";
   const auto ids = *ReadIds(folder + "/tokens.txt");
   const double expected =
-      MeanLossOf(ScoreBlocks(Converted(folder).options.output, "cpu", ids, ids.size(), 0));
+      MeanLossOf(ScoreBlocks(ConvertedFixture(folder).options.output, "cpu", ids, ids.size(), 0));
   const std::string code = R"("code", "positions": 8, "sub_vectors": )";
   for (const std::string& pass :
        {std::string(R"("quantise", "bits": 8)"), std::string(R"("half")"),
@@ -233,9 +150,10 @@ TEST(ConvertFairseqFiles, ACharacterTableInEveryEncoding) {
 TEST(ConvertFairseqFiles, ACharacterCnnIsReplaced) {
   const std::string source = KINGLET_TEST_DATA "/fairseq-variants/args-characters-adaptive";
   const TemporaryFolder folder;
-  ConvertOptions options = OptionsFor(source, folder.Path("model.kgl"));
+  ConvertOptions options = FixtureOptions(source);
+  options.output = folder.Path("model.kgl");
   options.golden = options.ids = "";
-  const auto original = *ModelFile::Open(Converted(source).options.output);
+  const auto original = *ModelFile::Open(ConvertedFixture(source).options.output);
   const auto& words = original->tensors()[0];
   ASSERT_EQ(words.name, "decoder.embed_tokens.weight");
   TinyTensors tensors;
@@ -257,7 +175,8 @@ TEST(ConvertFairseqFiles, ACharacterCnnIsReplaced) {
   const auto ids = *ReadIds(source + "/tokens.txt");
   const auto scores = ScoreBlocks(options.output, "ref", ids, ids.size(), 0);
   EXPECT_EQ(scores, ScoreBlocks(options.output, "cpu", ids, ids.size(), 0));
-  EXPECT_NE(scores, ScoreBlocks(Converted(source).options.output, "ref", ids, ids.size(), 0));
+  EXPECT_NE(scores,
+            ScoreBlocks(ConvertedFixture(source).options.output, "ref", ids, ids.size(), 0));
 }
 
 // An option that no table has is refused, unless the user ignores it.
@@ -270,7 +189,8 @@ TEST(ConvertFairseqFiles, AnUnknownOption) {
   const size_t at = bytes.find(known);
   ASSERT_NE(at, bytes.npos);
   bytes.replace(at, known.size(), unknown);
-  ConvertOptions options = OptionsFor(original, folder.Path("model.kgl"));
+  ConvertOptions options = FixtureOptions(original);
+  options.output = folder.Path("model.kgl");
   options.checkpoint = folder.Write("model.pt", bytes);
   const Status refused = Convert(options).status();
   EXPECT_EQ(refused.code(), KINGLET_UNSUPPORTED);
@@ -290,15 +210,6 @@ TEST(ConvertFairseqFiles, AnUnknownOption) {
       Convert(options).status().message(),
       "convert: ignore-option: expected options of the checkpoint that kinglet does not know, "
       "found 'dropout' (remove it from --ignore-option)");
-}
-
-// Every truncated file is refused, without a crash and without output.
-TEST(ConvertFairseqFiles, TruncatedCheckpoints) {
-  for (const char* name : {"args-joined-fp16-legacy", "cfg-tied-words", "cfg-characters-plain"}) {
-    ExpectTruncationsRefused(
-        std::string(KINGLET_TEST_DATA "/fairseq-variants/") + name, "model.pt", 60,
-        [](const auto& copy) { return OptionsFor(copy, copy + "/model.kgl"); });
-  }
 }
 
 }  // namespace

@@ -1,24 +1,16 @@
-// Conversion of the language models of speech toolkits against log-probabilities that were computed
-// in float64: tests/data/speech-lm-variants (made by its make_variants.py), and the folders that
-// icefall, ESPnet and SpeechBrain wrote, in the folder that the environment variable
-// KINGLET_CHECKPOINTS names.
+// What only the language models of speech toolkits have: sentences, in tests/data and in the folder
+// that KINGLET_CHECKPOINTS names. Their numbers: convert_fixtures_test.cc.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "converters/convert.h"
-#include "converters/golden.h"
 #include "converters/texts/text_reader.h"
 #include "converters/texts/token_file.h"
-#include "runtime/scored_stream.h"
 #include "runtime/sentence_scorer.h"
-#include "tests/converters/converted_streams.h"
 #include "tests/converters/synthetic.h"
 #include "tests/converters/test_checkpoints.h"
 
@@ -26,26 +18,6 @@ namespace kinglet::convert_speech_test {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::array<const char*, 6> kFamilies = {
-    "icefall-rnn-lm",        "icefall-transformer-lm", "espnet-rnn-lm",
-    "espnet-transformer-lm", "speechbrain-rnn-lm",     "speechbrain-transformer-lm"};
-
-// The folder is enough: checkpoint, configuration and tokens are found in it.
-ConvertOptions OptionsFor(const std::string& folder) {
-  ConvertOptions options;
-  options.checkpoint = fs::is_directory(folder + "/save") ? folder + "/save/CKPT+2024" : folder;
-  options.golden = folder + "/golden_f64.tsv";
-  options.ids = folder + (fs::exists(folder + "/ids.txt") ? "/ids.txt" : "/tokens.txt");
-  options.tolerance = 1e-6;
-  return options;
-}
-
-const KeptConversion& Converted(const std::string& folder) {
-  const KeptConversion& kept = ConvertOnce(folder, OptionsFor(folder));
-  EXPECT_TRUE(kept.summary.ok()) << kept.summary.status().message();
-  return kept;
-}
 
 struct GoldenSentence {
   size_t scored = 0;
@@ -89,29 +61,8 @@ std::vector<GoldenSentence> ScoreSentences(const std::string& file, const std::s
 
 class ConvertSpeech : public testing::TestWithParam<std::string> {};
 
-TEST_P(ConvertSpeech, EqualsTheEquationsAndTheBackendsEachOther) {
-  const auto& [options, summary] = Converted(GetParam());
-  ASSERT_TRUE(summary.ok());
-  const std::string name = fs::path(GetParam()).filename().string();
-  const std::string family = summary->family;
-  EXPECT_TRUE(name.starts_with(family.substr(0, family.size() - 3))) << family;
-  const auto ids = *ReadIds(options.ids);
-  EXPECT_EQ(summary->golden_positions, ids.size());
-  EXPECT_LT(summary->golden_largest_difference, 1e-6);
-  const auto file = *ModelFile::Open(options.output);
-  EXPECT_TRUE(file->description().start_token && file->description().end_token);
-  const std::vector<uint32_t> stream = ScoredStream(file->description(), ids);
-  const auto reference = DistributionsOfEveryBackend(options.output, stream);
-  const GoldenFile all = *ReadGolden(options.golden, options.ids);
-  for (const GoldenValue& golden : all.values) {
-    EXPECT_NEAR(double{reference[golden.position][ids[golden.position]]}, golden.log_probability,
-                1e-4)
-        << golden.position;
-  }
-}
-
 TEST_P(ConvertSpeech, SentencesAreTheToolkits) {
-  const auto& [options, summary] = Converted(GetParam());
+  const auto& [options, summary] = ConvertedFixture(GetParam());
   ASSERT_TRUE(summary.ok());
   const auto sentences = *ReadIdLines(GetParam() + "/sentences.txt");
   const auto golden = ReadGoldenSentences(GetParam() + "/golden_sentences.tsv");
@@ -132,7 +83,7 @@ TEST_P(ConvertSpeech, SentencesAreTheToolkits) {
 TEST_P(ConvertSpeech, TextIsCutAsTheToolkitsCutIt) {
   const std::string text = GetParam() + "/sentences.text.txt";
   if (!fs::exists(text)) GTEST_SKIP() << "no text";
-  const auto model = *Model::Open(Converted(GetParam()).options.output, {});
+  const auto model = *Model::Open(ConvertedFixture(GetParam()).options.output, {});
   ASSERT_NE(model->text(), nullptr);
   const auto sentences = *ReadIdLines(GetParam() + "/sentences.txt");
   TextReader reader(*model->text(), text);
@@ -146,51 +97,22 @@ TEST_P(ConvertSpeech, TextIsCutAsTheToolkitsCutIt) {
   EXPECT_EQ(index, sentences.size());
 }
 
-TEST_P(ConvertSpeech, StatesAndLanesKeepEveryBit) {
-  const auto& [options, summary] = Converted(GetParam());
-  ASSERT_TRUE(summary.ok());
-  std::vector<uint32_t> ids = *ReadIds(options.ids);
-  ids.resize(45);
-  ExpectStatesAndLanesKeepEveryBit(options.output, ids);
-}
-
-// Weights of 12 bits, and activations of 12 bits calibrated on the same text, change little; `ref`
-// and `cpu` agree in every bit.
-TEST_P(ConvertSpeech, QuantisedFormsStayNear) {
-  const TemporaryFolder folder;
-  ASSERT_TRUE(Converted(GetParam()).summary.ok());
-  ConvertOptions options = Converted(GetParam()).options;
-  auto ids = *ReadIds(options.ids);
-  ids.resize(std::min<size_t>(ids.size(), 60));
-  const auto model = *Model::Open(options.output, {});
-  const std::vector<uint32_t> stream = ScoredStream(model->file().description(), ids);
-  const double expected = MeanLoss(Distributions(options.output, "cpu", stream), stream);
-  ASSERT_NE(model->vocabulary(), nullptr);
-  std::string text;
-  for (const uint32_t id : ids) text += std::string(model->vocabulary()->Word(id)) + " ";
-  options.golden = options.ids = "";
-  options.output = folder.Path("quantised.kgl");
-  options.bits = 12;
-  for (const bool calibrated : {false, true}) {
-    if (calibrated) options.calibration_text = folder.Write("text", text);
-    const auto summary = Convert(options);
-    ASSERT_TRUE(summary.ok()) << summary.status().message();
-    const auto reference = DistributionsOfEveryBackend(options.output, stream);
-    EXPECT_NEAR(MeanLoss(reference, stream), expected, 0.03) << calibrated;
+std::vector<std::string> SpeechFolders() {
+  std::vector<std::string> folders;
+  for (const TestCheckpoint& fixture : TestCheckpoints()) {
+    if (fs::exists(fixture.folder + "/sentences.txt")) folders.push_back(fixture.folder);
   }
+  return folders;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ConvertSpeech,
-                         testing::ValuesIn(CheckpointFolders("speech-lm-variants",
-                                                             {kFamilies.begin(), kFamilies.end()})),
-                         FolderTestName);
+INSTANTIATE_TEST_SUITE_P(All, ConvertSpeech, testing::ValuesIn(SpeechFolders()), FolderTestName);
 
 // A longer memory is the user's choice; a shorter memory changes what attention reads.
 TEST(ConvertSpeechFiles, TheWindowIsAnOption) {
   const TemporaryFolder folder;
   for (const char* name : {"icefall-transformer", "espnet-transformer-sinusoidal-old-names"}) {
     ConvertOptions options =
-        OptionsFor(std::string(KINGLET_TEST_DATA "/speech-lm-variants/") + name);
+        FixtureOptions(std::string(KINGLET_TEST_DATA "/speech-lm-variants/") + name);
     options.output = folder.Path("model.kgl");
     options.memory_length = 63;
     const auto summary = Convert(options);
@@ -200,25 +122,11 @@ TEST(ConvertSpeechFiles, TheWindowIsAnOption) {
     EXPECT_EQ(Convert(options).status().code(), KINGLET_MISMATCH) << name;
   }
   ConvertOptions options =
-      OptionsFor(KINGLET_TEST_DATA "/speech-lm-variants/speechbrain-transformer-pre");
+      FixtureOptions(KINGLET_TEST_DATA "/speech-lm-variants/speechbrain-transformer-pre");
   options.output = folder.Path("model.kgl");
   options.memory_length = 60;
   EXPECT_NE(Convert(options).status().message().find("below the checkpoint's 60 positions"),
             std::string::npos);
-}
-
-// Every truncated file is refused, without a crash and without output.
-TEST(ConvertSpeechFiles, TruncatedFiles) {
-  const auto truncate = [](const char* name, const char* file, size_t sizes) {
-    ExpectTruncationsRefused(std::string(KINGLET_TEST_DATA "/speech-lm-variants/") + name, file,
-                             sizes, [](const auto& copy) {
-                               ConvertOptions options = OptionsFor(copy);
-                               options.output = copy + "/model.kgl";
-                               return options;
-                             });
-  };
-  truncate("icefall-rnn-tied", "epoch-7.pt", 40);
-  truncate("espnet-transformer", "3epoch.pth", 40);
 }
 
 }  // namespace

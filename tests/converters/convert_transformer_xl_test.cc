@@ -1,7 +1,4 @@
-// Conversion of Transformer-XL networks against log-probabilities in float64:
-// tests/data/transformer-xl-variants (made by its make_variants.py), and the transformer-xl
-// folder, written by the original framework, in the folder that the environment variable
-// KINGLET_CHECKPOINTS names.
+// What only Transformer-XL networks have. Their numbers: convert_fixtures_test.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,9 +10,6 @@
 #include <vector>
 
 #include "converters/convert.h"
-#include "converters/texts/token_file.h"
-#include "runtime/session.h"
-#include "tests/converters/converted_streams.h"
 #include "tests/converters/synthetic.h"
 #include "tests/converters/test_checkpoints.h"
 
@@ -26,109 +20,15 @@ namespace fs = std::filesystem;
 
 const std::string kVariants = KINGLET_TEST_DATA "/transformer-xl-variants/";
 
-std::string FamilyOf(const std::string& folder) {
-  return fs::path(folder).filename().string().starts_with("hf-") ? "transfo-xl-hf"
-                                                                 : "transformer-xl";
-}
-
 ConvertOptions OptionsFor(const std::string& folder, const std::string& output) {
-  ConvertOptions options;
-  options.checkpoint = folder;
+  ConvertOptions options = FixtureOptions(folder);
   options.output = output;
-  options.golden = folder + "/golden_f64.tsv";
-  options.ids = folder + "/tokens.txt";
-  options.tolerance = 1e-6;
-  for (const char* name : {"/vocab.txt", "/vocab.pkl", "/vocab.bin"}) {
-    if (fs::exists(folder + name)) options.vocabulary = folder + name;
-  }
-  if (fs::exists(folder + "/eval.yaml")) options.config = folder + "/eval.yaml";
   return options;
 }
 
 const TransformerDecoder& DecoderOf(const ModelFile& file) {
   return *FindBlock<TransformerDecoder>(file.description());
 }
-
-// The folder's model, converted once for all cases.
-const KeptConversion& Converted(const std::string& folder) {
-  const KeptConversion& kept = ConvertOnce(folder, OptionsFor(folder, ""));
-  EXPECT_TRUE(kept.summary.ok()) << kept.summary.status().message();
-  return kept;
-}
-
-class ConvertTransformerXl : public testing::TestWithParam<std::string> {};
-
-TEST_P(ConvertTransformerXl, EqualsTheEquationsAndTheBackendsEachOther) {
-  const auto& [options, summary] = Converted(GetParam());
-  ASSERT_TRUE(summary.ok());
-  EXPECT_EQ(summary->family, FamilyOf(GetParam()));
-  for (const std::string& note : summary->notes) {
-    EXPECT_TRUE(note.starts_with("the vocabulary has no <unk>")) << note;
-  }
-  std::vector<uint32_t> ids = *ReadIds(options.ids);
-  EXPECT_EQ(summary->golden_positions, ids.size() - 1);
-  ExpectGolden(DistributionsOfEveryBackend(options.output, ids), options.golden, 1e-4);
-}
-
-TEST_P(ConvertTransformerXl, StatesAndLanesKeepEveryBit) {
-  const auto& [options, summary] = Converted(GetParam());
-  ASSERT_TRUE(summary.ok());
-  std::vector<uint32_t> ids = *ReadIds(options.ids);
-  ids.resize(40);
-  ExpectStatesAndLanesKeepEveryBit(options.output, ids);
-}
-
-// Weights of 12 bits, and activations of 12 bits calibrated on the same text, change little; `ref`
-// and `cpu` still agree in every bit.
-TEST_P(ConvertTransformerXl, QuantisedFormsStayNear) {
-  const TemporaryFolder folder;
-  ASSERT_TRUE(Converted(GetParam()).summary.ok());
-  ConvertOptions options = Converted(GetParam()).options;
-  std::vector<uint32_t> ids = *ReadIds(options.ids);
-  ids.resize(60);
-  const double expected = MeanLoss(Distributions(options.output, "cpu", ids), ids);
-  const uint32_t words = (*Model::Open(options.output, {}))->vocabulary_size();
-
-  options.vocabulary = folder.Write("words.txt", NumberedVocabulary(words));
-  options.golden = options.ids = "";
-  options.output = folder.Path("quantised.kgl");
-  options.bits = 12;
-  for (const bool calibrated : {false, true}) {
-    if (calibrated) options.calibration_text = folder.Write("text", NumberedText(ids));
-    const auto summary = Convert(options);
-    ASSERT_TRUE(summary.ok()) << summary.status().message();
-    EXPECT_NEAR(MeanLoss(DistributionsOfEveryBackend(options.output, ids), ids), expected, 0.02);
-    const auto file = *ModelFile::Open(options.output);
-    EXPECT_EQ(DecoderOf(*file).output.has_value(), calibrated);
-    for (const TensorView& tensor : file->tensors()) {
-      EXPECT_EQ(tensor.quantised(),
-                tensor.shape.size() == 2
-                    ? !tensor.name.ends_with("r_w_bias") && !tensor.name.ends_with("r_r_bias")
-                    : tensor.name.starts_with("crit.") ||
-                          tensor.name.find("CoreNet") != std::string::npos)
-          << tensor.name;
-    }
-  }
-}
-
-TEST_P(ConvertTransformerXl, PrunedMatricesHaveTheirZeros) {
-  const TemporaryFolder folder;
-  ConvertOptions options = OptionsFor(GetParam(), folder.Path("model.kgl"));
-  options.golden = options.ids = "";
-  options.bits = 9;
-  options.prune = 0.5;
-  const auto summary = Convert(options);
-  ASSERT_TRUE(summary.ok()) << summary.status().message();
-  ExpectHalfZeros(options.output,
-                  [](const std::string& name) { return name.find("_net.") != std::string::npos; });
-  const std::vector<uint32_t> ids = {0, 1, 0, 1, 1, 0, 0};
-  DistributionsOfEveryBackend(options.output, ids);
-}
-
-INSTANTIATE_TEST_SUITE_P(All, ConvertTransformerXl,
-                         testing::ValuesIn(CheckpointFolders("transformer-xl-variants",
-                                                             {"transformer-xl"})),
-                         FolderTestName);
 
 // The window counts the token itself: with same_length it is the memory's length.
 TEST(ConvertTransformerXlFiles, MemoryLength) {
@@ -213,18 +113,6 @@ TEST(ConvertTransformerXlFiles, WhatIsMissingOrWrongIsNamed) {
   const Status status = Convert(options).status();
   EXPECT_EQ(status.code(), KINGLET_NOT_FOUND);
   EXPECT_NE(status.message().find("expected config.json there"), std::string::npos);
-}
-
-// Every truncated checkpoint is refused, without a crash and without output.
-TEST(ConvertTransformerXlFiles, Truncated) {
-  for (const auto& [folder, name] :
-       {std::pair("kimi-base", "model.pt"), std::pair("kimi-divided-pre-norm-zip", "model.pt"),
-        std::pair("hf-published-omitted-safetensors", "model.safetensors"),
-        std::pair("hf-published-omitted-safetensors", "config.json")}) {
-    ExpectTruncationsRefused(kVariants + folder, name, 60, [](const auto& copy) {
-      return OptionsFor(copy, copy + "/model.kgl");
-    });
-  }
 }
 
 // A shard that is missing or contains other tensors than the index lists.

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <optional>
 #include <span>
@@ -78,17 +77,6 @@ double MeanLoss(const LogProbabilitiesOfAll& all, const std::vector<uint32_t>& i
   return sum / static_cast<double>(ids.size() - 1);
 }
 
-void ExpectGolden(const LogProbabilitiesOfAll& all, const std::string& golden, double tolerance) {
-  std::ifstream file(golden);
-  uint64_t position = 0, answers = 0;
-  uint32_t id = 0;
-  double value = 0;
-  for (; file >> position >> id >> value; ++answers) {
-    EXPECT_NEAR(double{all[position - 1][id]}, value, tolerance) << position;
-  }
-  EXPECT_GT(answers, 0u) << golden;
-}
-
 void ExpectStatesAndLanesKeepEveryBit(const std::string& file, const std::vector<uint32_t>& ids) {
   const auto expected = Distributions(file, "cpu", ids);
   const auto model = *Model::Open(file, {});
@@ -116,19 +104,6 @@ void ExpectStatesAndLanesKeepEveryBit(const std::string& file, const std::vector
     ASSERT_TRUE(session->StepToken(ids[t], 0).ok());
     check(0, t);
   }
-}
-
-void ExpectHalfZeros(const std::string& file, bool (*is_pruned)(const std::string& name)) {
-  const auto model = *ModelFile::Open(file);
-  size_t pruned = 0;
-  for (const TensorView& tensor : model->tensors()) {
-    if (tensor.shape.size() != 2 || tensor.coded() != nullptr || !is_pruned(tensor.name)) continue;
-    const std::vector<float> values = DecodedValues(tensor);
-    const auto zeros = static_cast<size_t>(std::count(values.begin(), values.end(), 0.0f));
-    EXPECT_GE(zeros, values.size() / 2) << tensor.name;
-    ++pruned;
-  }
-  EXPECT_GT(pruned, 0u) << file;
 }
 
 std::string NumberedVocabulary(size_t words) {

@@ -20,16 +20,10 @@ LogProbabilitiesOfAll DistributionsOfEveryBackend(const std::string& file,
                                                   const std::vector<uint32_t>& ids);
 // The mean of -log p of each token but the first, given the tokens before it.
 double MeanLoss(const LogProbabilitiesOfAll& all, const std::vector<uint32_t>& ids);
-// Expects the golden values of a file of lines `position<TAB>id<TAB>log-probability`, for a stream
-// without a start token.
-void ExpectGolden(const LogProbabilitiesOfAll& all, const std::string& golden, double tolerance);
 
 // Expects a stream restored from a saved state, its fork, and one of two lanes to give the same
 // bits as a single stream. REQUIRES: 26 ids or more.
 void ExpectStatesAndLanesKeepEveryBit(const std::string& file, const std::vector<uint32_t>& ids);
-
-// Expects at least half of the entries to be zero in each matrix with is_pruned(name).
-void ExpectHalfZeros(const std::string& file, bool (*is_pruned)(const std::string& name));
 
 // The text of a vocabulary file, <eos>, w1, w2, .., and a text of its words; id 0 ends a line.
 std::string NumberedVocabulary(size_t words);

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,15 +26,25 @@ struct KeptConversion {
 // Later calls with the same key return the same conversion and must give the same options.
 const KeptConversion& ConvertOnce(const std::string& key, ConvertOptions options);
 
-// The last part of a path, as the name of a test.
+// A checkpoint with golden values, in tests/data/`variants` or in KINGLET_CHECKPOINTS.
+struct TestCheckpoint {
+  std::string folder;
+  const char* family;
+  double tolerance;  // of its golden values on ref64
+  double near;       // how far the mean loss of a text may move with 12 bits
+};
+// Checkpoints of every family, in an order of their own.
+const std::vector<TestCheckpoint>& TestCheckpoints();
+
+// Folders of one family.
+std::vector<std::string> FixtureFolders(const std::string& family);
+// The last two parts of a path, as the name of a test.
 std::string FolderTestName(const testing::TestParamInfo<std::string>& instance);
 
-// Copies a checkpoint's folder and converts the copy with `options(copy)`. Expects success with the
-// complete file `name`, and a refusal without output when the file is truncated to any of about
-// `sizes` sizes.
-void ExpectTruncationsRefused(
-    const std::string& folder, const std::string& name, size_t sizes,
-    const std::function<ConvertOptions(const std::string& copy)>& options);
+// What converts a fixture, or a copy of it, and replays its golden values.
+ConvertOptions FixtureOptions(const std::string& folder);
+// A fixture of its family's tolerance, converted once in a process.
+const KeptConversion& ConvertedFixture(const std::string& folder);
 
 }  // namespace kinglet
 

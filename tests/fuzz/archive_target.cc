@@ -24,18 +24,24 @@ RestoredArchive RestoreArchive(Input input, bool salvage, size_t piece) {
   auto reader = compress::ArchiveReader::Create(ArchiveModel(), options);
   Expect(reader.ok(), "expected a reader");
   RestoredArchive restored;
+  const auto take = [&] {
+    for (size_t before = SIZE_MAX; restored.text.size() != before;) {
+      before = restored.text.size();
+      const Status status = reader->Next(restored.text);
+      ExpectOneLine(status);
+      if (!status.ok()) return false;
+    }
+    return true;
+  };
   for (size_t at = 0; at < input.size(); at += piece) {
-    const Status status =
-        reader->Add(input.subspan(at, std::min(piece, input.size() - at)), restored.text);
-    ExpectOneLine(status);
-    if (!status.ok()) return restored;
+    reader->Add(input.subspan(at, std::min(piece, input.size() - at)));
+    if (!take()) return restored;
   }
-  const Status status = reader->Finish(restored.text);
-  ExpectOneLine(status);
+  reader->EndOfInput();
+  restored.ok = take() && reader->damages().empty();
   for (const std::string& damage : reader->damages()) {
     ExpectOneLine(Status(KINGLET_CORRUPT, damage));
   }
-  restored.ok = status.ok() && reader->damages().empty();
   return restored;
 }
 
@@ -67,7 +73,7 @@ void RepairArchive(std::span<std::byte> input) {
   using compress::BlockHeader;
   if (input.size() < ArchiveHeader::kBytes) return;
   ArchiveHeader header;
-  header.SetModel(ArchiveModel()->file().digest());
+  header.model = ArchiveModel()->file().digest_number();
   if (const auto read = ArchiveHeader::Of(input); read.ok()) header.block_size = read->block_size;
   std::ranges::copy(header.Bytes(), input.begin());
   input = input.subspan(ArchiveHeader::kBytes);

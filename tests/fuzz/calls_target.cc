@@ -57,10 +57,11 @@ class Caller {
     kinglet_state_destroy(state_);
     kinglet_embedding_destroy(embedding_);
     kinglet_generation_destroy(generation_);
+    kinglet_coder_destroy(coder_);
   }
 
   void Run() {
-    for (int calls = 0; calls < 40 && !bytes_.ended(); ++calls) Check(Call(bytes_.Byte() % 35));
+    for (int calls = 0; calls < 40 && !bytes_.ended(); ++calls) Check(Call(bytes_.Byte() % 42));
   }
   const std::string& finding() const { return finding_; }
 
@@ -101,7 +102,8 @@ class Caller {
   kinglet_status Call(int number) {
     if (number < 10) return Advance(number);
     if (number < 20) return Query(number);
-    return number < 30 ? Other(number) : Read(number);
+    if (number < 30) return Other(number);
+    return number < 35 ? Read(number) : Code(number);
   }
 
   kinglet_status Advance(int number) {
@@ -301,6 +303,38 @@ class Caller {
     }
   }
 
+  // Archives.
+  kinglet_status Code(int number) {
+    std::vector<char> room(bytes_.Between(0, kRoom));
+    uint64_t count = 0;
+    switch (number) {
+      case 35:
+      case 36: {
+        kinglet_coder_options options;
+        kinglet_coder_options_init(&options, sizeof options);
+        options.threads = bytes_.Between(0, 2);
+        options.block_size = bytes_.Bit() ? 1024 : 0;
+        options.salvage = bytes_.Between(0, 2);
+        kinglet_coder_destroy(coder_);
+        coder_ = nullptr;
+        const auto create = number == 35 ? kinglet_compressor_create : kinglet_decompressor_create;
+        return create(model_, &options, &coder_);
+      }
+      case 37: {
+        const std::string text = Text();
+        return kinglet_coder_add(coder_, text.data(), text.size());
+      }
+      case 38:
+        return kinglet_coder_finish(coder_);
+      case 39:
+        return kinglet_coder_take(coder_, room.data(), room.size(), &count);
+      case 40:
+        return kinglet_coder_damages(coder_, room.data(), room.size(), &count);
+      default:
+        return kinglet_coder_cancel(coder_);
+    }
+  }
+
   const kinglet_model* model_;
   kinglet_session* cancelled_;
   ByteReader bytes_;
@@ -308,6 +342,7 @@ class Caller {
   kinglet_state* state_ = nullptr;
   kinglet_embedding* embedding_ = nullptr;
   kinglet_generation* generation_ = nullptr;
+  kinglet_coder* coder_ = nullptr;
   std::string finding_;
 };
 

@@ -40,6 +40,8 @@ def commands(root: pathlib.Path, folder: pathlib.Path, out: pathlib.Path) -> lis
         Command("filter", ["filter", model, text, "--max-ppl", "1e9", "-o", made], goes_on=True),
         Command("sensitivity", ["sensitivity", *source, "--ids", ids, *shape, "-o", made],
                 goes_on=True),
+        Command("compress", ["compress", model, text, "--block", "1024", "-o", made]),
+        Command("decompress", ["decompress", model, text + ".kz", "-o", made]),
         Command("plan", ["plan", str(folder / "s.json"), "--size", "40000", "-o", made]),
     ]
 
@@ -122,7 +124,9 @@ def main() -> int:
         for arguments in (["convert", str(small), "--vocab", str(folder / "words"), "-o",
                            str(folder / "m.kgl")],
                           ["sensitivity", str(small), "--ids", str(small / "tokens.txt"), "--bits",
-                           "3", "--sparsities", "0.5", "-o", str(folder / "s.json")]):
+                           "3", "--sparsities", "0.5", "-o", str(folder / "s.json")],
+                          ["compress", str(folder / "m.kgl"), str(folder / "text"), "--block",
+                           "1024"]):
             subprocess.run([kinglet, *arguments], check=True, stdout=subprocess.DEVNULL)
         before = sorted(path.name for path in folder.iterdir())
         sweep = Sweep(kinglet, library, folder, out)

@@ -158,7 +158,7 @@ def main():
         headers = sorted(str(path.relative_to(prefix)) for path in (prefix / "include").rglob("*")
                          if path.is_file())
         expect(headers == ["include/kinglet/" + name for name in
-                           ("export.h", "generation.h", "kinglet.h", "kinglet.hpp", "model.hpp",
+                           ("archive.h", "archive.hpp", "export.h", "generation.h", "kinglet.h", "kinglet.hpp", "model.hpp",
                             "queries.h", "state.hpp", "status.h", "text_words.hpp", "tree.h", "words.h")],
                f"installed headers: {headers}")
 

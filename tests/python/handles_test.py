@@ -106,6 +106,7 @@ def interrupts(path):
         lambda: session.step(3), lambda: session.log_probability(5), lambda: session.top_k(2),
         lambda: session.restore(state), lambda: session.position(), lambda: next(generation),
         lambda: embedding.vectors([3]), lambda: model.session().close(), lambda: session.save(),
+        lambda: model.compress(b"the film"),
     ]
     source = Interrupts()
     ended = at = 0
@@ -193,7 +194,8 @@ def interrupted_at_each_line(path):
 def copies(path):
     model = kinglet.Model(path)
     session, embedding, generation = model.session(), model.embedding(), model.generate(tokens=4)
-    for one in (session, embedding, generation):
+    coder = model.compressor()
+    for one in (session, embedding, generation, coder):
         for call in (copy.copy, copy.deepcopy, pickle.dumps):
             refused(TypeError, lambda call=call, one=one: call(one), "found a")
     session.step(3)
@@ -204,7 +206,7 @@ def copies(path):
         for value in getattr(one, "__dict__", {}).values())]
     kinds = {type(one) for one in owners if not inspect.isclass(one)}
     assert kinds >= {kinglet.Model, kinglet.State, kinglet.Session, kinglet.Embedding,
-                     kinglet.Generation}, kinds
+                     kinglet.Generation, kinglet.Coder}, kinds
     for one in (model, state):
         assert copy.copy(one) is one and copy.deepcopy(one) is one
     words = copy.copy(model.vocabulary)

@@ -90,11 +90,11 @@ TEST(Generator, TheTextIsTheDrawnTokens) {
   for (size_t i = 0; i < streams[0].ids.size(); ++i) {
     const uint32_t id = streams[0].ids[i];
     const bool after_line = i > 0 && streams[0].ids[i - 1] == 1;
-    text += id == 1 ? "\n" : (after_line ? "" : " ") + model->vocabulary()->Token(id);
+    text += id == 1 ? "\n" : (after_line ? "" : " ") + model->vocabulary()->Word(id);
   }
   EXPECT_EQ(streams[0].text, text);
   // Up to the third token of it.
-  const std::string token = model->vocabulary()->Token(streams[0].ids[2]);
+  const std::string token = model->vocabulary()->Word(streams[0].ids[2]);
   options.stop = token;
   const Streams stopped = Generate(model, options, {3});
   EXPECT_EQ(stopped[0].text, text.substr(0, text.find(token)));

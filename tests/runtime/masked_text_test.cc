@@ -39,7 +39,7 @@ TEST(MaskedText, NeedsAMaskedModelWithItsTokens) {
   };
   EXPECT_EQ(message(TinyTransformer()),
             "m.kgl: model: expected one that predicts masked words, found another kind of model");
-  EXPECT_EQ(message(TinyMasked({.tokens = false})),
+  EXPECT_EQ(message(TinyMasked({.words = false})),
             "m.kgl: model: expected one that predicts masked words, found a masked model without "
             "that part");
   EXPECT_EQ(message(TinyMasked({.vocabulary = false})),

@@ -101,7 +101,7 @@ TEST(ReadText, AnswersDependOnTheTextAlone) {
 
 TEST(ReadText, SpansHaveTwoScoresAToken) {
   const auto session = OpenMasked(
-      {.tokens = false, .pooler = false, .scores = 2, .scored = ScoredPart::kSpans}, "ref64");
+      {.words = false, .pooler = false, .scores = 2, .scored = ScoredPart::kSpans}, "ref64");
   EXPECT_EQ(session->scores(), 2u);
   EXPECT_EQ(session->pooled_width(), 0u);
   ASSERT_TRUE(session->Encode(kText).ok());

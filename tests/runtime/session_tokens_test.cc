@@ -17,7 +17,7 @@ void ExpectAsBruteForce(const std::shared_ptr<const Model>& model, EmptyCache em
   WordQueryCheckOptions options;
   options.empty_cache = empty_cache;
   options.states = 12;
-  options.every_token = 12;
+  options.every_word = 12;
   const auto text = Tokens(options.states, model->vocabulary_size());
   const auto report = CheckWordQueries(model, text, options);
   ASSERT_TRUE(report.ok()) << report.status().message();

@@ -4,17 +4,17 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/model_builder.h"
+#include "tests/support/tensor_maker.h"
 
 namespace kinglet {
 namespace {
 
-class Builder {
+class Builder : TensorMaker {
  public:
-  explicit Builder(const TinyClassifierOptions& options)
-      : options_(options), random_(options.seed) {}
+  Builder(const TinyClassifierOptions& options, ModelDraft& draft)
+      : TensorMaker(draft, options.seed), options_(options) {}
 
-  ModelDraft Build() {
+  void Build() {
     ModelDescription& description = draft_.description;
     description.provenance = {"kinglet tests", "recipe", "model.pt", std::string(32, '0'), ""};
     description.vocabulary_size = options_.vocabulary_size;
@@ -24,16 +24,11 @@ class Builder {
     for (uint32_t i = 0; options_.vocabulary && i < options_.vocabulary_size; ++i) {
       draft_.vocabulary.push_back("w" + std::to_string(i));
     }
-    return std::move(draft_);
   }
 
  private:
   TensorId Add(const std::string& name, Shape shape, float centre) {
-    DenseF32 dense;
-    dense.values.resize(Count(shape));
-    for (float& value : dense.values) value = centre + random_.Signed();
-    draft_.tensors.push_back({name, std::move(shape), std::move(dense), false});
-    return static_cast<TensorId>(draft_.tensors.size() - 1);
+    return Floats(name, std::move(shape), centre, 1);
   }
   std::optional<TensorId> AddBias(const std::string& name, uint64_t size) {
     if (!options_.biases) return std::nullopt;
@@ -53,8 +48,7 @@ class Builder {
     std::vector<uint32_t> codes(words * options_.positions);
     for (uint32_t& code : codes) code = random_.Below(kChoices);
     coded.codes = std::move(codes);
-    draft_.tensors.push_back({"embedding.table", {words, width}, std::move(coded), false});
-    return static_cast<TensorId>(draft_.tensors.size() - 1);
+    return TensorMaker::Add({"embedding.table", {words, width}, std::move(coded), false});
   }
 
   BagClassifier MakeClassifier() {
@@ -81,12 +75,14 @@ class Builder {
   }
 
   const TinyClassifierOptions options_;
-  TestRandom random_;
-  ModelDraft draft_;
 };
 
 }  // namespace
 
-ModelDraft TinyClassifier(const TinyClassifierOptions& options) { return Builder(options).Build(); }
+ModelDraft TinyClassifier(const TinyClassifierOptions& options) {
+  ModelDraft draft;
+  Builder(options, draft).Build();
+  return draft;
+}
 
 }  // namespace kinglet

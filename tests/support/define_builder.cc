@@ -6,20 +6,20 @@
 #include <utility>
 
 #include "tests/support/define_units.h"
-#include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
+#include "tests/support/tensor_maker.h"
 
 namespace kinglet {
 namespace {
 
-class DefineModelBuilder {
+class DefineModelBuilder : TensorMaker {
  public:
-  explicit DefineModelBuilder(const TinyDefineOptions& options)
-      : options_(options), unit_(options.unit), random_(options.seed) {
+  DefineModelBuilder(const TinyDefineOptions& options, ModelDraft& draft)
+      : TensorMaker(draft, options.seed), options_(options), unit_(options.unit) {
     if (unit_.map_width == 0) unit_ = DefineUnits()[4].unit;
   }
 
-  ModelDraft Build() {
+  void Build() {
     const uint32_t words = options_.vocabulary_size;
     if (options_.decoder) {
       TinyRecurrentOptions recurrent;
@@ -55,52 +55,31 @@ class DefineModelBuilder {
       tensors.norm_offset = Vector(name + "norm_offset", shapes.norm_offset, 0);
       embedding.define->tensors.push_back(tensors);
     }
-    return std::move(draft_);
   }
 
  private:
-  TensorId Add(EncodedTensor tensor) {
-    draft_.tensors.push_back(std::move(tensor));
-    return static_cast<TensorId>(draft_.tensors.size() - 1);
-  }
   TensorId Matrix(const std::string& name, uint64_t rows, uint64_t columns) {
     const float limit = std::sqrt(3.0F / static_cast<float>(columns));
-    if (options_.bits == 0) {
-      DenseF32 dense;
-      for (uint64_t i = 0; i < rows * columns; ++i)
-        dense.values.push_back(limit * random_.Signed());
-      return Add({name, {rows, columns}, std::move(dense), false});
-    }
-    Quantised quantised;
-    quantised.bits = options_.bits;
-    const int largest = (1 << (options_.bits - 1)) - 1;
-    for (uint64_t i = 0; i < rows * columns; ++i) {
-      const auto code = static_cast<int>(random_.Below(2 * static_cast<uint64_t>(largest) + 1));
-      quantised.codes.push_back(static_cast<int16_t>(code - largest));
-    }
+    if (options_.bits == 0) return Floats(name, {rows, columns}, 0, limit);
     // The scale is a power of two, so that decoding is exact.
-    quantised.scales.assign(rows, std::exp2(-static_cast<float>(options_.bits)));
-    return Add({name, {rows, columns}, std::move(quantised), false});
+    return Codes(name, {rows, columns}, options_.bits,
+                 [&](float) { return std::exp2(-static_cast<float>(options_.bits)); });
   }
   std::optional<TensorId> Vector(const std::string& name, const Shape& shape, float centre) {
     if (shape.empty()) return std::nullopt;
-    DenseF32 dense;
-    for (uint64_t i = 0; i < shape[0]; ++i) {
-      dense.values.push_back(centre + 0.3F * random_.Signed());
-    }
-    return Add({name, shape, std::move(dense), false});
+    return Floats(name, shape, centre, 0.3F);
   }
 
   const TinyDefineOptions options_;
   DefineUnit unit_;
-  TestRandom random_;
-  ModelDraft draft_;
 };
 
 }  // namespace
 
 ModelDraft TinyDefine(const TinyDefineOptions& options) {
-  return DefineModelBuilder(options).Build();
+  ModelDraft draft;
+  DefineModelBuilder(options, draft).Build();
+  return draft;
 }
 
 }  // namespace kinglet

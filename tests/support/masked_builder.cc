@@ -4,34 +4,23 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/model_builder.h"
+#include "tests/support/tensor_maker.h"
 #include "tests/support/transformer_builder.h"
 
 namespace kinglet {
 namespace {
 
-class MaskedParts {
+class MaskedParts : public TensorMaker {
  public:
-  MaskedParts(ModelDraft& draft, uint64_t seed) : draft_(draft), random_(seed + 7) {}
+  using TensorMaker::TensorMaker;
 
-  TensorId Add(const std::string& name, Shape shape, float centre, float spread) {
-    DenseF32 values;
-    values.values.resize(Count(shape));
-    for (float& value : values.values) value = centre + spread * random_.Signed();
-    draft_.tensors.push_back({name, std::move(shape), std::move(values), false});
-    return static_cast<TensorId>(draft_.tensors.size() - 1);
-  }
   DenseLayer Layer(const std::string& name, uint64_t rows, uint64_t columns,
                    Activation activation) {
-    DenseLayer layer{Add(name + ".weight", {rows, columns}, 0, 0.6f),
-                     Add(name + ".bias", {rows}, 0, 0.5f)};
+    DenseLayer layer{Floats(name + ".weight", {rows, columns}, 0, 0.6f),
+                     Floats(name + ".bias", {rows}, 0, 0.5f)};
     layer.activation = activation;
     return layer;
   }
-
- private:
-  ModelDraft& draft_;
-  TestRandom random_;
 };
 
 }  // namespace
@@ -54,7 +43,7 @@ ModelDraft TinyMasked(const TinyMaskedOptions& options) {
   stack.epsilon = 1e-12;
   stack.seed = options.seed;
   ModelDraft draft = TinyTransformer(stack);
-  MaskedParts parts(draft, options.seed);
+  MaskedParts parts(draft, options.seed + 7);
   const uint64_t d = options.width;
   MaskedModel masked{};
   masked.name = "text";
@@ -62,10 +51,11 @@ ModelDraft TinyMasked(const TinyMaskedOptions& options) {
   masked.stack.activation = Activation::kGelu;
   masked.segments.width = options.width;
   masked.segments.scale = 1;
-  masked.segments.bins.push_back(
-      {0, options.segments, parts.Add("segments", {options.segments, d}, 0, 0.5f), std::nullopt});
-  masked.norm_gain = parts.Add("norm.weight", {d}, 1, 0.25f);
-  masked.norm_bias = parts.Add("norm.bias", {d}, 0, 0.25f);
+  masked.segments.bins.push_back({0, options.segments,
+                                  parts.Floats("segments", {options.segments, d}, 0, 0.5f),
+                                  std::nullopt});
+  masked.norm_gain = parts.Floats("norm.weight", {d}, 1, 0.25f);
+  masked.norm_bias = parts.Floats("norm.bias", {d}, 0, 0.25f);
   if (options.pooler) masked.pooler = parts.Layer("pooler", d, d, Activation::kTanh);
   if (options.scores > 0) {
     masked.scores = parts.Layer("scores", options.scores, d, Activation::kNone);
@@ -78,8 +68,8 @@ ModelDraft TinyMasked(const TinyMaskedOptions& options) {
     DenseLayer layer = parts.Layer("transform", d, d, Activation::kGelu);
     layer.norm = DenseNorm::kLayer;
     layer.norm_last = true;
-    layer.norm_gain = parts.Add("transform.norm.weight", {d}, 1, 0.25f);
-    layer.norm_bias = parts.Add("transform.norm.bias", {d}, 0, 0.25f);
+    layer.norm_gain = parts.Floats("transform.norm.weight", {d}, 1, 0.25f);
+    layer.norm_bias = parts.Floats("transform.norm.bias", {d}, 0, 0.25f);
     layer.epsilon = 1e-12;
     transform.layers.push_back(layer);
     blocks.emplace_back(std::move(transform));

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "tests/support/tensor_maker.h"
+
 namespace kinglet {
 namespace {
 
@@ -15,14 +17,14 @@ float TruncateMantissa(float value, int bits) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) & (~uint32_t{0} << bits));
 }
 
-class PlainModelBuilder {
+class PlainModelBuilder : TensorMaker {
  public:
-  explicit PlainModelBuilder(const TinyOptions& options)
-      : options_(options),
-        bits_(options.quantised && options.bits == 0 ? 9 : options.bits),
-        random_(options.seed) {}
+  PlainModelBuilder(const TinyOptions& options, ModelDraft& draft)
+      : TensorMaker(draft, options.seed),
+        options_(options),
+        bits_(options.quantised && options.bits == 0 ? 9 : options.bits) {}
 
-  ModelDraft Build() {
+  void Build() {
     ModelDescription& description = draft_.description;
     description.provenance = {"kinglet tests", "neurips-micronet", "model-1.pth",
                               std::string(32, '0'), "bits " + std::to_string(bits_)};
@@ -31,23 +33,10 @@ class PlainModelBuilder {
     if (options_.cache_capacity > 0) {
       description.blocks.push_back(NeuralCache{"cache", options_.cache_capacity, 0.25, 0.125});
     }
-    if (options_.vocabulary) AddVocabulary();
-    return std::move(draft_);
+    if (options_.vocabulary) draft_.vocabulary = TinyVocabulary(options_.vocabulary_size);
   }
 
  private:
-  TensorId Add(EncodedTensor tensor) {
-    draft_.tensors.push_back(std::move(tensor));
-    return static_cast<TensorId>(draft_.tensors.size() - 1);
-  }
-
-  TensorId AddDense(const std::string& name, Shape shape, float centre, float spread) {
-    DenseF32 values;
-    values.values.resize(Count(shape));
-    for (float& value : values.values) value = centre + spread * random_.Signed();
-    return Add({name, std::move(shape), std::move(values), false});
-  }
-
   // A matrix or bias that quantisation and pruning apply to.
   TensorId AddWeight(const std::string& name, Shape shape, float limit, bool prunable) {
     const uint64_t rows = Rows(shape), cols = Cols(shape);
@@ -110,14 +99,14 @@ class PlainModelBuilder {
     const uint32_t attended = options_.heads * options_.value_size;
     const uint32_t qkv_rows = options_.heads * (2 * options_.key_size + options_.value_size);
     TransformerLayer layer{};
-    layer.positions = AddDense(name + "pos_emb", {options_.key_size, options_.window}, 0.0f, 1.0f);
-    layer.attention_norm_gain = AddDense(name + "ln1.weight", {d}, 1.0f, 0.25f);
-    layer.attention_norm_bias = AddDense(name + "ln1.bias", {d}, 0.0f, 0.25f);
+    layer.positions = Floats(name + "pos_emb", {options_.key_size, options_.window}, 0.0f, 1.0f);
+    layer.attention_norm_gain = Floats(name + "ln1.weight", {d}, 1.0f, 0.25f);
+    layer.attention_norm_bias = Floats(name + "ln1.bias", {d}, 0.0f, 0.25f);
     layer.qkv_weight = AddMatrix(name + "qkv.weight", qkv_rows, d, true);
     layer.qkv_bias = AddBias(name + "qkv.bias", qkv_rows, false);
     layer.out_weight = AddMatrix(name + "out.weight", d, attended, true);
-    layer.inner_norm_gain = AddDense(name + "ln2.weight", {d}, 1.0f, 0.25f);
-    layer.inner_norm_bias = AddDense(name + "ln2.bias", {d}, 0.0f, 0.25f);
+    layer.inner_norm_gain = Floats(name + "ln2.weight", {d}, 1.0f, 0.25f);
+    layer.inner_norm_bias = Floats(name + "ln2.bias", {d}, 0.0f, 0.25f);
     layer.inner_weight = AddMatrix(name + "fc.0.weight", options_.inner, d, true);
     layer.inner_bias = AddBias(name + "fc.0.bias", options_.inner, false);
     layer.outer_weight = AddMatrix(name + "fc.3.weight", d, options_.inner, true);
@@ -192,21 +181,16 @@ class PlainModelBuilder {
     draft_.description.blocks.push_back(std::move(softmax));
   }
 
-  void AddVocabulary() {
-    draft_.vocabulary = {"the", "<eos>", "<unk>"};
-    for (uint32_t id = 3; id < options_.vocabulary_size; ++id) {
-      draft_.vocabulary.emplace_back("w").append(std::to_string(id));
-    }
-  }
-
   const TinyOptions options_;
   const int bits_;
-  TestRandom random_;
-  ModelDraft draft_;
 };
 
 }  // namespace
 
-ModelDraft TinyMicronet(const TinyOptions& options) { return PlainModelBuilder(options).Build(); }
+ModelDraft TinyMicronet(const TinyOptions& options) {
+  ModelDraft draft;
+  PlainModelBuilder(options, draft).Build();
+  return draft;
+}
 
 }  // namespace kinglet

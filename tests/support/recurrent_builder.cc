@@ -4,17 +4,17 @@
 #include <string>
 #include <utility>
 
-#include "tests/support/model_builder.h"
+#include "tests/support/tensor_maker.h"
 
 namespace kinglet {
 namespace {
 
-class RecurrentModelBuilder {
+class RecurrentModelBuilder : TensorMaker {
  public:
-  explicit RecurrentModelBuilder(const TinyRecurrentOptions& options)
-      : options_(options), random_(options.seed) {}
+  RecurrentModelBuilder(const TinyRecurrentOptions& options, ModelDraft& draft)
+      : TensorMaker(draft, options.seed), options_(options) {}
 
-  ModelDraft Build() {
+  void Build() {
     ModelDescription& description = draft_.description;
     description.provenance = {"kinglet tests", "awd-lstm", "model.pt", std::string(32, '0'), ""};
     description.vocabulary_size = options_.vocabulary_size;
@@ -33,40 +33,13 @@ class RecurrentModelBuilder {
       description.blocks.emplace_back(
           NeuralCache{"cache", options_.cache_capacity, 0.25, 0.125, options_.cache_start});
     }
-    if (!options_.vocabulary) return std::move(draft_);
-    draft_.vocabulary = {"the", "<eos>", "<unk>"};
-    for (uint32_t id = 3; id < options_.vocabulary_size; ++id) {
-      draft_.vocabulary.emplace_back("w").append(std::to_string(id));
-    }
-    return std::move(draft_);
+    if (options_.vocabulary) draft_.vocabulary = TinyVocabulary(options_.vocabulary_size);
   }
 
  private:
-  TensorId Add(EncodedTensor tensor) {
-    draft_.tensors.push_back(std::move(tensor));
-    return static_cast<TensorId>(draft_.tensors.size() - 1);
-  }
-
   TensorId Matrix(const std::string& name, uint32_t rows, uint32_t cols) {
-    const uint64_t count = uint64_t{rows} * cols;
-    const float limit = std::sqrt(3.0f / static_cast<float>(cols));
-    if (options_.bits == 0) {
-      DenseF32 dense;
-      for (uint64_t i = 0; i < count; ++i) dense.values.push_back(limit * random_.Signed());
-      return Add({name, {rows, cols}, std::move(dense), false});
-    }
-    Quantised quantised;
-    quantised.bits = options_.bits;
-    const int largest = (1 << (options_.bits - 1)) - 1;
-    for (uint64_t i = 0; i < count; ++i) {
-      const auto code = static_cast<int>(random_.Below(2 * largest + 1));
-      quantised.codes.push_back(static_cast<int16_t>(code - largest));
-    }
-    for (uint32_t row = 0; row < rows; ++row) {
-      quantised.scales.push_back(limit * (1 + 0.5f * random_.Signed()) /
-                                 static_cast<float>(largest));
-    }
-    return Add({name, {rows, cols}, std::move(quantised), false});
+    return TensorMaker::Matrix(name, rows, cols, options_.bits,
+                               std::sqrt(3.0f / static_cast<float>(cols)));
   }
 
   TensorId Table(const std::string& name, uint32_t rows, uint32_t cols,
@@ -89,11 +62,7 @@ class RecurrentModelBuilder {
     return Add({name, {rows, cols}, std::move(coded), false});
   }
 
-  TensorId Vector(const std::string& name, uint32_t size) {
-    DenseF32 dense;
-    for (uint32_t i = 0; i < size; ++i) dense.values.push_back(0.5f * random_.Signed());
-    return Add({name, {size}, std::move(dense), false});
-  }
+  TensorId Vector(const std::string& name, uint32_t size) { return Floats(name, {size}, 0, 0.5f); }
 
   std::optional<ActivationQuantiser> Quantiser(float max_abs) const {
     if (!options_.quantised) return std::nullopt;
@@ -158,15 +127,15 @@ class RecurrentModelBuilder {
   }
 
   const TinyRecurrentOptions options_;
-  TestRandom random_;
-  ModelDraft draft_;
   uint32_t width_ = 0;
 };
 
 }  // namespace
 
 ModelDraft TinyRecurrent(const TinyRecurrentOptions& options) {
-  return RecurrentModelBuilder(options).Build();
+  ModelDraft draft;
+  RecurrentModelBuilder(options, draft).Build();
+  return draft;
 }
 
 }  // namespace kinglet

@@ -3,17 +3,17 @@
 #include <string>
 #include <utility>
 
-#include "tests/support/model_builder.h"
+#include "tests/support/tensor_maker.h"
 
 namespace kinglet {
 namespace {
 
-class RecurrentTranslationBuilder {
+class RecurrentTranslationBuilder : TensorMaker {
  public:
-  explicit RecurrentTranslationBuilder(const TinyRecurrentTranslationOptions& options)
-      : options_(options), random_(options.seed) {}
+  RecurrentTranslationBuilder(const TinyRecurrentTranslationOptions& options, ModelDraft& draft)
+      : TensorMaker(draft, options.seed), options_(options) {}
 
-  ModelDraft Build() {
+  void Build() {
     ModelDescription& description = draft_.description;
     description.provenance = {"kinglet tests", "opennmt", "model.pt", std::string(32, '0'), ""};
     description.vocabulary_size = options_.target_words;
@@ -28,33 +28,14 @@ class RecurrentTranslationBuilder {
     softmax.head_table = Matrix("generator.weight", options_.target_words, options_.units);
     softmax.head_bias = Vector("generator.bias", options_.target_words);
     description.blocks.emplace_back(std::move(softmax));
-    return std::move(draft_);
   }
 
  private:
-  TensorId Add(const std::string& name, Shape shape, int bits) {
-    const uint64_t count = Count(shape);
-    if (bits == 0) {
-      DenseF32 dense;
-      for (uint64_t i = 0; i < count; ++i) dense.values.push_back(0.7f * random_.Signed());
-      draft_.tensors.push_back({name, std::move(shape), std::move(dense), false});
-    } else {
-      Quantised quantised;
-      quantised.bits = bits;
-      const int largest = (1 << (bits - 1)) - 1;
-      for (uint64_t i = 0; i < count; ++i) {
-        const auto code = static_cast<int>(random_.Below(2 * largest + 1));
-        quantised.codes.push_back(static_cast<int16_t>(code - largest));
-      }
-      quantised.scales.assign(shape[0], 0.7f / static_cast<float>(largest));
-      draft_.tensors.push_back({name, std::move(shape), std::move(quantised), false});
-    }
-    return static_cast<TensorId>(draft_.tensors.size() - 1);
-  }
   TensorId Matrix(const std::string& name, uint32_t rows, uint32_t columns) {
-    return Add(name, {rows, columns}, options_.quantised ? 9 : 0);
+    if (!options_.quantised) return Floats(name, {rows, columns}, 0, 0.7f);
+    return Codes(name, {rows, columns}, 9, [](float largest) { return 0.7f / largest; });
   }
-  TensorId Vector(const std::string& name, uint32_t size) { return Add(name, {size}, 0); }
+  TensorId Vector(const std::string& name, uint32_t size) { return Floats(name, {size}, 0, 0.7f); }
   std::optional<ActivationQuantiser> Quantiser(float limit) const {
     if (!options_.quantised) return std::nullopt;
     return ActivationQuantiser{limit, limit / 255};
@@ -148,14 +129,14 @@ class RecurrentTranslationBuilder {
   }
 
   const TinyRecurrentTranslationOptions& options_;
-  TestRandom random_;
-  ModelDraft draft_;
 };
 
 }  // namespace
 
 ModelDraft TinyRecurrentTranslation(const TinyRecurrentTranslationOptions& options) {
-  return RecurrentTranslationBuilder(options).Build();
+  ModelDraft draft;
+  RecurrentTranslationBuilder(options, draft).Build();
+  return draft;
 }
 
 }  // namespace kinglet

@@ -6,13 +6,15 @@
 #include <utility>
 #include <variant>
 
+#include "tests/support/tensor_maker.h"
+
 namespace kinglet {
 namespace {
 
-class SoftmaxModelBuilder {
+class SoftmaxModelBuilder : TensorMaker {
  public:
   SoftmaxModelBuilder(const TinySoftmax& options, ModelDraft& draft)
-      : options_(options), draft_(draft), random_(options.seed) {}
+      : TensorMaker(draft, options.seed), options_(options) {}
 
   AdaptiveSoftmax Build(uint32_t width) {
     AdaptiveSoftmax softmax;
@@ -63,37 +65,14 @@ class SoftmaxModelBuilder {
     return tail;
   }
 
-  TensorId Add(EncodedTensor tensor) {
-    draft_.tensors.push_back(std::move(tensor));
-    return static_cast<TensorId>(draft_.tensors.size() - 1);
-  }
   TensorId Matrix(const std::string& name, uint32_t rows, uint32_t cols) {
-    if (options_.bits == 0) {
-      DenseF32 dense;
-      for (uint32_t i = 0; i < rows * cols; ++i) dense.values.push_back(random_.Signed());
-      return Add({"output." + name, {rows, cols}, std::move(dense), false});
-    }
-    Quantised quantised;
-    quantised.bits = options_.bits;
-    const int largest = (1 << (options_.bits - 1)) - 1;
-    for (uint32_t i = 0; i < rows * cols; ++i) {
-      const auto code = static_cast<int>(random_.Below(static_cast<uint64_t>(2 * largest + 1)));
-      quantised.codes.push_back(static_cast<int16_t>(code - largest));
-    }
-    for (uint32_t row = 0; row < rows; ++row) {
-      quantised.scales.push_back((1 + 0.5f * random_.Signed()) / static_cast<float>(largest));
-    }
-    return Add({"output." + name, {rows, cols}, std::move(quantised), false});
+    return TensorMaker::Matrix("output." + name, rows, cols, options_.bits, 1);
   }
   TensorId Vector(const std::string& name, uint32_t size, float limit) {
-    DenseF32 dense;
-    for (uint32_t i = 0; i < size; ++i) dense.values.push_back(limit * random_.Signed());
-    return Add({"output." + name, {size}, std::move(dense), false});
+    return Floats("output." + name, {size}, 0, limit);
   }
 
   const TinySoftmax& options_;
-  ModelDraft& draft_;
-  TestRandom random_;
 };
 
 }  // namespace

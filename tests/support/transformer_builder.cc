@@ -5,17 +5,17 @@
 #include <string>
 #include <utility>
 
-#include "tests/support/model_builder.h"
+#include "tests/support/tensor_maker.h"
 
 namespace kinglet {
 namespace {
 
-class TransformerModelBuilder {
+class TransformerModelBuilder : TensorMaker {
  public:
-  explicit TransformerModelBuilder(const TinyTransformerOptions& options)
-      : options_(options), random_(options.seed) {}
+  TransformerModelBuilder(const TinyTransformerOptions& options, ModelDraft& draft)
+      : TensorMaker(draft, options.seed), options_(options) {}
 
-  ModelDraft Build() {
+  void Build() {
     ModelDescription& description = draft_.description;
     description.provenance = {"kinglet tests", "transformer-xl", "model.pt", std::string(32, '0'),
                               ""};
@@ -35,40 +35,19 @@ class TransformerModelBuilder {
     description.blocks.emplace_back(std::move(embedding));
     description.blocks.emplace_back(MakeDecoder());
     description.blocks.emplace_back(std::move(softmax));
-    return std::move(draft_);
   }
 
  private:
-  TensorId Add(EncodedTensor tensor) {
-    draft_.tensors.push_back(std::move(tensor));
-    return static_cast<TensorId>(draft_.tensors.size() - 1);
-  }
-
-  TensorId Dense(const std::string& name, Shape shape, float centre, float spread) {
-    DenseF32 values;
-    values.values.resize(Count(shape));
-    for (float& value : values.values) value = centre + spread * random_.Signed();
-    return Add({name, std::move(shape), std::move(values), false});
-  }
-  TensorId Vector(const std::string& name, uint64_t size) { return Dense(name, {size}, 0, 0.5f); }
+  TensorId Vector(const std::string& name, uint64_t size) { return Floats(name, {size}, 0, 0.5f); }
 
   TensorId Matrix(const std::string& name, uint64_t rows, uint64_t cols) {
     const float limit = std::sqrt(3.0f / static_cast<float>(cols));
-    if (options_.bits == 0) return Dense(name, {rows, cols}, 0, limit);
-    Quantised quantised;
-    quantised.bits = options_.bits;
-    const int largest = (1 << (options_.bits - 1)) - 1;
-    for (uint64_t i = 0; i < rows * cols; ++i) {
-      const auto code = static_cast<int>(random_.Below(2 * largest + 1));
-      quantised.codes.push_back(static_cast<int16_t>(code - largest));
-    }
-    for (uint64_t row = 0; row < rows; ++row) {
+    if (options_.bits == 0) return Floats(name, {rows, cols}, 0, limit);
+    return Codes(name, {rows, cols}, options_.bits, [&](float largest) {
       // Low mantissa bits are cleared, as passes/quantise does, so that code * scale is exact.
-      const float scale = limit * (1 + 0.5f * random_.Signed()) / static_cast<float>(largest);
-      quantised.scales.push_back(
-          std::bit_cast<float>(std::bit_cast<uint32_t>(scale) & (~uint32_t{0} << options_.bits)));
-    }
-    return Add({name, {rows, cols}, std::move(quantised), false});
+      const float scale = limit * (1 + 0.5f * random_.Signed()) / largest;
+      return std::bit_cast<float>(std::bit_cast<uint32_t>(scale) & (~uint32_t{0} << options_.bits));
+    });
   }
 
   // The maximum is a power of two times the scale, so that multiples of the scale are exact.
@@ -95,7 +74,7 @@ class TransformerModelBuilder {
       case TinyPositions::kAbsolute:
         return AbsoluteSinusoids{Frequencies(), options_.first};
       case TinyPositions::kTable:
-        return PositionTable{Dense("pe", {options_.window, options_.width}, 0, 1)};
+        return PositionTable{Floats("pe", {options_.window, options_.width}, 0, 1)};
     }
     return SlotPositions{};
   }
@@ -103,7 +82,7 @@ class TransformerModelBuilder {
   void AddLayerPositions(const std::string& name, TransformerLayer& layer) {
     const uint64_t heads = options_.heads, key_size = options_.key_size;
     if (options_.positions == TinyPositions::kSlots) {
-      layer.positions = Dense(name + "pos_emb", {key_size, options_.window}, 0, 1);
+      layer.positions = Floats(name + "pos_emb", {key_size, options_.window}, 0, 1);
     }
     if (options_.positions != TinyPositions::kRelative) return;
     layer.positions = Matrix(name + "r_net", heads * key_size, options_.width);
@@ -111,8 +90,8 @@ class TransformerModelBuilder {
       layer.content_bias = content_bias_;
       layer.position_bias = position_bias_;
     } else {
-      layer.content_bias = content_bias_ = Dense(name + "r_w_bias", {heads, key_size}, 0, 1);
-      layer.position_bias = position_bias_ = Dense(name + "r_r_bias", {heads, key_size}, 0, 1);
+      layer.content_bias = content_bias_ = Floats(name + "r_w_bias", {heads, key_size}, 0, 1);
+      layer.position_bias = position_bias_ = Floats(name + "r_r_bias", {heads, key_size}, 0, 1);
     }
     if (options_.start_rows) {
       layer.start = Vector(name + "start", heads * (key_size + options_.value_size));
@@ -124,15 +103,15 @@ class TransformerModelBuilder {
     const uint64_t attended = uint64_t{options_.heads} * options_.value_size;
     const uint64_t rows = attended + uint64_t{2} * options_.heads * options_.key_size;
     TransformerLayer layer{};
-    layer.attention_norm_gain = Dense(name + "attention_norm.weight", {d}, 1, 0.25f);
-    layer.attention_norm_bias = Dense(name + "attention_norm.bias", {d}, 0, 0.25f);
+    layer.attention_norm_gain = Floats(name + "attention_norm.weight", {d}, 1, 0.25f);
+    layer.attention_norm_bias = Floats(name + "attention_norm.bias", {d}, 0, 0.25f);
     layer.qkv_weight = Matrix(name + "qkv", rows, d);
     if (options_.biases) layer.qkv_bias = Vector(name + "qkv.bias", rows);
     AddLayerPositions(name, layer);
     layer.out_weight = Matrix(name + "out", d, attended);
     if (options_.biases) layer.out_bias = Vector(name + "out.bias", d);
-    layer.inner_norm_gain = Dense(name + "inner_norm.weight", {d}, 1, 0.25f);
-    layer.inner_norm_bias = Dense(name + "inner_norm.bias", {d}, 0, 0.25f);
+    layer.inner_norm_gain = Floats(name + "inner_norm.weight", {d}, 1, 0.25f);
+    layer.inner_norm_bias = Floats(name + "inner_norm.bias", {d}, 0, 0.25f);
     layer.inner_weight = Matrix(name + "inner", inner, d);
     layer.inner_bias = Vector(name + "inner.bias", inner);
     layer.outer_weight = Matrix(name + "outer", d, inner);
@@ -161,23 +140,23 @@ class TransformerModelBuilder {
       decoder.layers.push_back(MakeLayer("layers." + std::to_string(i) + "."));
     }
     if (options_.final_norm) {
-      decoder.final_norm_gain = Dense("norm.weight", {options_.width}, 1, 0.25f);
-      decoder.final_norm_bias = Dense("norm.bias", {options_.width}, 0, 0.25f);
+      decoder.final_norm_gain = Floats("norm.weight", {options_.width}, 1, 0.25f);
+      decoder.final_norm_bias = Floats("norm.bias", {options_.width}, 0, 0.25f);
     }
     if (options_.quantised) decoder.output = Quantiser(6);
     return decoder;
   }
 
   const TinyTransformerOptions options_;
-  TestRandom random_;
-  ModelDraft draft_;
   std::optional<TensorId> content_bias_, position_bias_;
 };
 
 }  // namespace
 
 ModelDraft TinyTransformer(const TinyTransformerOptions& options) {
-  return TransformerModelBuilder(options).Build();
+  ModelDraft draft;
+  TransformerModelBuilder(options, draft).Build();
+  return draft;
 }
 
 }  // namespace kinglet

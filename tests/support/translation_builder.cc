@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "tests/support/model_builder.h"
+#include "tests/support/tensor_maker.h"
 #include "tests/support/transformer_builder.h"
 
 namespace kinglet {
@@ -61,25 +61,25 @@ class Renumbering {
   TensorId offset_;
 };
 
-class CrossAttentionBuilder {
+class CrossAttentionBuilder : TensorMaker {
  public:
   CrossAttentionBuilder(ModelDraft& draft, const TinyTranslationOptions& options)
-      : draft_(draft), options_(options), random_(options.seed + 2) {}
+      : TensorMaker(draft, options.seed + 2), options_(options) {}
 
   CrossAttention Make(const std::string& name, const TransformerDecoder& decoder) {
     const uint64_t encoder_width = options_.encoder_width;
     const uint64_t d = decoder.width, queries = uint64_t{decoder.heads} * decoder.key_size;
     const uint64_t attended = uint64_t{decoder.heads} * decoder.value_size;
     CrossAttention cross{};
-    cross.norm_gain = Add(name + "norm.weight", {d}, 1, 0.25f);
-    cross.norm_bias = Add(name + "norm.bias", {d}, 0, 0.25f);
-    cross.query_weight = Add(name + "query.weight", {queries, d}, 0, 0.6f);
-    cross.query_bias = Add(name + "query.bias", {queries}, 0, 0.5f);
+    cross.norm_gain = Floats(name + "norm.weight", {d}, 1, 0.25f);
+    cross.norm_bias = Floats(name + "norm.bias", {d}, 0, 0.25f);
+    cross.query_weight = Floats(name + "query.weight", {queries, d}, 0, 0.6f);
+    cross.query_bias = Floats(name + "query.bias", {queries}, 0, 0.5f);
     cross.key_value_weight =
-        Add(name + "key_value.weight", {queries + attended, encoder_width}, 0, 0.6f);
-    cross.key_value_bias = Add(name + "key_value.bias", {queries + attended}, 0, 0.5f);
-    cross.out_weight = Add(name + "out.weight", {d, attended}, 0, 0.6f);
-    cross.out_bias = Add(name + "out.bias", {d}, 0, 0.5f);
+        Floats(name + "key_value.weight", {queries + attended, encoder_width}, 0, 0.6f);
+    cross.key_value_bias = Floats(name + "key_value.bias", {queries + attended}, 0, 0.5f);
+    cross.out_weight = Floats(name + "out.weight", {d, attended}, 0, 0.6f);
+    cross.out_bias = Floats(name + "out.bias", {d}, 0, 0.5f);
     if (options_.quantised) {
       const auto of = [this](float limit) -> ActivationQuantiser {
         return {limit, limit / static_cast<float>(1 << (options_.bits - 1))};
@@ -90,17 +90,7 @@ class CrossAttentionBuilder {
   }
 
  private:
-  TensorId Add(const std::string& name, Shape shape, float centre, float spread) {
-    DenseF32 values;
-    values.values.resize(Count(shape));
-    for (float& value : values.values) value = centre + spread * random_.Signed();
-    draft_.tensors.push_back({name, std::move(shape), std::move(values), false});
-    return static_cast<TensorId>(draft_.tensors.size() - 1);
-  }
-
-  ModelDraft& draft_;
   const TinyTranslationOptions& options_;
-  TestRandom random_;
 };
 
 std::vector<std::string> Words(const char* prefix, uint32_t count, bool ends) {

@@ -21,16 +21,6 @@ RecurrentSource Dropped() {
   return checkpoint;
 }
 
-RecurrentSource Qrnn() {
-  RecurrentSource checkpoint;
-  checkpoint.Add("encoder.weight", {20, 6});
-  checkpoint.Add("rnns.0.linear.module.weight_raw", {18, 12});
-  checkpoint.Add("rnns.0.linear.module.bias", {18});
-  checkpoint.Add("decoder.weight", {20, 6});
-  checkpoint.Add("decoder.bias", {20});
-  return checkpoint;
-}
-
 Result<LoadedModel> Load(const RecurrentSource& checkpoint, SavedModules modules = {}) {
   const CheckpointTensors weights = checkpoint.Weights();
   return kAwdLstm.load({"model.pt", "", std::nullopt, weights, modules});
@@ -39,19 +29,6 @@ Result<LoadedModel> Load(const RecurrentSource& checkpoint, SavedModules modules
 bool HasTensor(const LoadedModel& model, const std::string& name) {
   return std::any_of(model.draft.tensors.begin(), model.draft.tensors.end(),
                      [&name](const EncodedTensor& tensor) { return tensor.name == name; });
-}
-
-TEST(AwdLstm, TheRawWeightIsTheTrainedOne) {
-  RecurrentSource checkpoint = Dropped();
-  ASSERT_TRUE(Recognises(kAwdLstm, checkpoint.Weights()));
-  for (const bool leftover : {false, true}) {
-    if (leftover) checkpoint.Add("rnns.0.module.weight_hh_l0", {24, 6});
-    const auto loaded = Load(checkpoint);
-    ASSERT_TRUE(loaded.ok()) << loaded.status().message();
-    EXPECT_TRUE(HasTensor(*loaded, "rnns.0.module.weight_hh_l0_raw"));
-    EXPECT_FALSE(HasTensor(*loaded, "rnns.0.module.weight_hh_l0"));
-    EXPECT_TRUE(loaded->notes.empty());
-  }
 }
 
 // fastai keeps the trained weight next to the module, not in it.
@@ -64,19 +41,6 @@ TEST(AwdLstm, TheRawWeightMayLieOutsideTheModule) {
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   EXPECT_TRUE(HasTensor(*loaded, "rnns.0.weight_hh_l0_raw"));
   EXPECT_FALSE(HasTensor(*loaded, "rnns.0.module.weight_hh_l0"));
-}
-
-TEST(AwdLstm, LayersWithoutWeightDrop) {
-  RecurrentSource checkpoint = Dropped();
-  for (const char* name : {"weight_ih_l0", "bias_ih_l0", "bias_hh_l0", "weight_hh_l0_raw"}) {
-    checkpoint.Remove("rnns.0.module." + std::string(name));
-  }
-  checkpoint.Add("rnns.0.weight_ih_l0", {24, 6});
-  checkpoint.Add("rnns.0.bias_ih_l0", {24});
-  checkpoint.Add("rnns.0.bias_hh_l0", {24});
-  checkpoint.Add("rnns.0.weight_hh_l0", {24, 6});
-  EXPECT_TRUE(Recognises(kAwdLstm, checkpoint.Weights()));
-  EXPECT_TRUE(Load(checkpoint).ok()) << Load(checkpoint).status().message();
 }
 
 TEST(AwdLstm, SplitsComeFromTheCriterion) {
@@ -103,32 +67,6 @@ TEST(AwdLstm, SplitsComeFromTheCriterion) {
   splits.items[1] = nodes.Add(std::string("seven"));
   nodes.Set(criterion, "splits", nodes.Add(splits));
   EXPECT_EQ(Load(checkpoint, {nullptr, criterion}).status().code(), KINGLET_INVALID_CHECKPOINT);
-}
-
-// Without splits the list is [0, 100000000]. Without a criterion there is no list.
-TEST(AwdLstm, APlainSoftmax) {
-  ModuleNodes nodes;
-  PickleNode* criterion = nodes.Module();
-  PickleList splits;
-  for (const int64_t split : {0, 100000000}) splits.items.push_back(nodes.Add(split));
-  nodes.Set(criterion, "splits", nodes.Add(splits));
-  for (const PickleNode* given : {criterion, nodes.Module()}) {
-    const auto loaded = Load(Dropped(), {nullptr, given});
-    ASSERT_TRUE(loaded.ok());
-    EXPECT_TRUE(FindBlock<AdaptiveSoftmax>(loaded->draft.description)->tails.empty());
-  }
-}
-
-TEST(AwdLstm, QrnnLayers) {
-  RecurrentSource checkpoint = Qrnn();
-  checkpoint.Add("rnns.0.linear.module.weight", {18, 12});  // the same storage after an evaluation
-  ASSERT_TRUE(Recognises(kAwdLstm, checkpoint.Weights()));
-  const auto loaded = Load(checkpoint);
-  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
-  const auto* decoder = FindBlock<RecurrentDecoder>(loaded->draft.description);
-  ASSERT_EQ(decoder->layers.size(), 1u);
-  EXPECT_EQ(decoder->layers[0].cell, RecurrentCell::kQrnn);
-  EXPECT_TRUE(HasTensor(*loaded, "rnns.0.linear.module.weight_raw.previous"));
 }
 
 // In evaluation too: gates scaled by zoneout, no output gate, no previous input where a part of a
@@ -161,26 +99,6 @@ TEST(AwdLstm, LayersThatComputeSomethingElse) {
   EXPECT_NE(refusal("torch.nn.modules.rnn.LSTM", "bidirectional", true), "");
   EXPECT_NE(refusal("torch.nn.modules.rnn.LSTM", "proj_size", int64_t{3}), "");
   EXPECT_NE(refusal("torch.nn.modules.rnn.RNN", "mode", std::string("RNN_TANH")), "");
-}
-
-TEST(AwdLstm, OtherNetworksAreNotTakenForOne) {
-  RecurrentSource checkpoint;
-  checkpoint.Add("encoder.weight", {20, 6});
-  checkpoint.Add("rnn.weight_hh_l0", {24, 6});
-  EXPECT_FALSE(Recognises(kAwdLstm, checkpoint.Weights()));
-  EXPECT_FALSE(Recognises(kAwdLstm, {}));
-}
-
-TEST(AwdLstm, AllThatIsMissingIsNamed) {
-  RecurrentSource checkpoint;
-  checkpoint.Add("encoder.weight", {20, 6});
-  checkpoint.Add("rnns.0.module.odd", {1});
-  const std::string message = Load(checkpoint).status().message();
-  EXPECT_NE(message.find("missing rnns.0.module.weight_hh_l0, rnns.0.module.weight_ih_l0, "
-                         "rnns.0.module.bias_ih_l0, rnns.0.module.bias_hh_l0, decoder.weight, "
-                         "decoder.bias; unused 'rnns.0.module.odd'"),
-            std::string::npos)
-      << message;
 }
 
 }  // namespace

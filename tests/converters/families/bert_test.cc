@@ -131,48 +131,6 @@ TEST(Bert, RefusesOptionsThatItDoesNotHave) {
   }
 }
 
-// A setting that does not fit the tensors is named by the tensors.
-TEST(Bert, RefusesTensorsOfAnotherShapeOrName) {
-  const struct {
-    const char* key;
-    int value;
-    const char* tensor;
-  } cases[] = {
-      {"intermediate_size", 24, "bert.encoder.layer.0.intermediate.dense.weight"},
-      {"max_position_embeddings", 12, "bert.embeddings.position_embeddings.weight"},
-      {"type_vocab_size", 3, "bert.embeddings.token_type_embeddings.weight"},
-      {"vocab_size", 30, "bert.embeddings.word_embeddings.weight"},
-      {"num_hidden_layers", 3, "bert.encoder.layer.2.attention.self.query.weight"},
-      {"num_hidden_layers", 1, "bert.encoder.layer.1."},
-  };
-  for (const auto& each : cases) {
-    const TemporaryFolder folder;
-    ExpectRefused(ConvertChanged("mlm-tied", folder,
-                                 [&](Json& settings) { settings[each.key] = each.value; }),
-                  each.tensor);
-  }
-  for (const std::string name :
-       {"bert.encoder.layer.1.attention.output.LayerNorm.bias",
-        "bert.encoder.layer.0.attention.self.key.bias", "bert.embeddings.LayerNorm.weight",
-        "cls.predictions.bias", "cls.predictions.transform.LayerNorm.bias"}) {
-    const TemporaryFolder folder;
-    const auto rename = [&](Json& header) {
-      header["other"] = header[name];
-      header.erase(name);
-    };
-    const auto summary = ConvertChanged("mlm-tied", folder, Unchanged, rename);
-    ExpectRefused(summary, name);
-    ExpectRefused(summary, "other");
-  }
-  const TemporaryFolder folder;
-  const std::string name = "bert.encoder.layer.0.output.dense.weight";  // [12, 20]
-  ExpectRefused(ConvertChanged("mlm-tied", folder, Unchanged,
-                               [&](Json& header) {
-                                 header[name]["shape"] = {20, 12};
-                               }),
-                name);
-}
-
 TEST(Bert, NeedsItsOwnDecoderWhereItIsNotTied) {
   const TemporaryFolder folder;
   ExpectRefused(ConvertChanged("mlm-tied", folder,
@@ -204,18 +162,6 @@ TEST(Bert, RefusesScoresOfTextsWithoutAPooler) {
   };
   ExpectRefused(ConvertChanged("question-answering", folder, Unchanged, rename),
                 "expected bert.pooler.dense.weight, as scores of texts are of the pooled vector");
-}
-
-TEST(Bert, IsKnownByItsNames) {
-  for (const char* variant : {"bare", "mlm-tied", "classifier-3", "mlm-gamma-beta"}) {
-    const TemporaryFolder folder;
-    const auto summary = ConvertChanged(variant, folder, Unchanged);
-    ASSERT_TRUE(summary.ok()) << variant << ": " << summary.status().message();
-    EXPECT_EQ(summary->family, kBert.name);
-    for (const std::string& note : summary->notes) {
-      EXPECT_EQ(note.find("position_ids"), std::string::npos) << note;
-    }
-  }
 }
 
 }  // namespace

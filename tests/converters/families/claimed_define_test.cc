@@ -78,10 +78,6 @@ class Shapes {
       if (tensor.name == name) tensor.shape = shape;
     }
   }
-  void Remove(const std::string& name) {
-    std::erase_if(weights_,
-                  [&name](const CheckpointTensor& tensor) { return tensor.name == name; });
-  }
 
   template <class Claim>
   std::string Faults(Claim claim) const {
@@ -137,30 +133,12 @@ TEST(ClaimedDefine, CountsOfTheWikiText103SettingFollowFromShapes) {
   EXPECT_EQ(map - 256 * 256 + 3 * 256, 9'253'212U);
 }
 
-TEST(ClaimedDefine, NamesWhatIsMissingOrMisshaped) {
+TEST(ClaimedDefine, SizesThatCannotBe) {
   const auto faults = [](auto change) {
     Shapes shapes = AwdOfWikiText103();
     change(shapes);
     return AwdFaults(shapes);
   };
-  EXPECT_NE(faults([](Shapes& shapes) {
-              shapes.Remove("define.weights.1.bias");
-            }).find("missing define.weights.1.bias"),
-            std::string::npos);
-  EXPECT_NE(faults([](Shapes& shapes) {
-              shapes.Remove("embeddings.embeds.0.weight");
-            }).find("missing embeddings.embeds.0.weight"),
-            std::string::npos);
-  EXPECT_NE(faults([](Shapes& shapes) {
-              shapes.Replace("define.weights.1.weight", {192, 191});
-            })
-                .find("shape define.weights.1.weight: expected [out / groups, 768 / groups], found "
-                      "[192, 191]"),
-            std::string::npos);
-  EXPECT_NE(faults([](Shapes& shapes) {
-              shapes.Replace("define.finalProj.weight", {256, 1023});
-            }).find("shape define.finalProj.weight: expected [out, 1024], found [256, 1023]"),
-            std::string::npos);
   // A size of 0 divides nothing, and no memory is allocated for what a shape claims.
   for (const uint64_t size : {uint64_t{0}, uint64_t{1} << 63, UINT64_MAX}) {
     for (const char* name : {"embeddings.embeds.0.weight", "define.weights.0.weight",

@@ -49,85 +49,6 @@ std::vector<std::string> Names(const LoadedModel& model, std::span<const TensorI
   return names;
 }
 
-TEST(Micronet, BlocksOfTheFloatNetwork) {
-  const SyntheticMicronet model;
-  const LoadedModel loaded = Loaded(model);
-  EXPECT_FALSE(loaded.bits.has_value());
-  EXPECT_TRUE(loaded.notes.empty());
-  EXPECT_EQ(loaded.draft.description.vocabulary_size, 23U);
-
-  const auto& embedding = BlockOf<AdaptiveEmbedding>(loaded);
-  EXPECT_EQ(embedding.scale, std::sqrt(8.0));
-  ASSERT_EQ(embedding.bins.size(), 3U);
-  EXPECT_FALSE(embedding.bins[0].projection.has_value());
-  EXPECT_EQ(TensorOf(loaded, *embedding.bins[2].projection).name, "embed.projections.1.weight");
-  EXPECT_EQ(embedding.bins[2].first, 14U);
-  EXPECT_EQ(embedding.bins[2].size, 9U);
-
-  const auto& decoder = BlockOf<TransformerDecoder>(loaded);
-  EXPECT_EQ(decoder.window, 6U);
-  EXPECT_EQ(decoder.start, StreamStart::kMasked);
-  EXPECT_FALSE(decoder.output.has_value());
-  ASSERT_EQ(decoder.layers.size(), 2U);
-  EXPECT_FALSE(decoder.layers[1].quantisers.has_value());
-  EXPECT_EQ(TensorOf(loaded, *decoder.layers[1].positions).name, "layers.1.pos_emb");
-  EXPECT_EQ(TensorOf(loaded, decoder.layers[1].outer_bias).name, "layers.1.fc.3.bias");
-  EXPECT_EQ(TensorOf(loaded, *decoder.layers[0].inner_norm_gain).name, "layers.0.ln2.weight");
-
-  const auto& softmax = BlockOf<AdaptiveSoftmax>(loaded);
-  EXPECT_EQ(softmax.head_size, 6U);
-  EXPECT_EQ(softmax.tail_input, TailInput::kAsIs);
-  EXPECT_EQ(softmax.head_table, embedding.bins[0].table);
-  ASSERT_EQ(softmax.tails.size(), 2U);
-  EXPECT_EQ(softmax.tails[0].table, embedding.bins[1].table);
-  // head_logprob[:, -i] for bin i: the first tail's cluster is the last row.
-  EXPECT_EQ(softmax.tails[0].cluster_row, 1U);
-  EXPECT_EQ(softmax.tails[1].cluster_row, 0U);
-  EXPECT_EQ(TensorOf(loaded, *softmax.tails[0].projection).name, "loss.projections.0.weight");
-
-  const auto& cache = BlockOf<NeuralCache>(loaded);
-  EXPECT_EQ(cache.capacity, 4U);
-  EXPECT_EQ(cache.theta, 0.25);
-  EXPECT_EQ(cache.lambda, 0.125);
-  EXPECT_TRUE(SerialiseModel(loaded.draft).ok());
-}
-
-TEST(Micronet, EveryTensorHasTheCheckpointsValues) {
-  SyntheticMicronet model({.bits = 9});
-  const LoadedModel loaded = Loaded(model);
-  for (const EncodedTensor& tensor : loaded.draft.tensors) {
-    const SyntheticTensor& original = model.Get(tensor.name);
-    EXPECT_EQ(tensor.shape, original.shape) << tensor.name;
-    EXPECT_EQ(DecodedValues(tensor), original.values) << tensor.name;
-  }
-}
-
-TEST(Micronet, BlocksOfTheQuantisedNetwork) {
-  SyntheticMicronet model({.bits = 9});
-  model.Get("layers.1.fc.1.max_abs") = {"layers.1.fc.1.max_abs", {}, {3.5F}};
-  model.Get("layers.1.fc.1.inv_scale") = {"layers.1.fc.1.inv_scale", {1}, {0.0625F}};
-  const LoadedModel loaded = Loaded(model);
-  EXPECT_EQ(loaded.bits, 9);
-  const auto& decoder = BlockOf<TransformerDecoder>(loaded);
-  EXPECT_EQ(decoder.start, StreamStart::kZeros);
-  ASSERT_TRUE(decoder.output.has_value());
-  EXPECT_EQ(decoder.output->max_abs, model.Get("quant.max_abs").values[0]);
-  EXPECT_EQ(decoder.output->scale, model.Get("quant.inv_scale").values[0]);
-  ASSERT_TRUE(decoder.layers[1].quantisers.has_value());
-  const TransformerLayerQuantisers& quantisers = *decoder.layers[1].quantisers;
-  EXPECT_EQ(quantisers.inner.max_abs, 3.5F);
-  EXPECT_EQ(quantisers.inner.scale, 0.0625F);
-  const std::pair<const char*, const ActivationQuantiser&> named[] = {
-      {"quant_ln1", quantisers.attention_input}, {"quant_qkv", quantisers.qkv},
-      {"quant_attn", quantisers.weights},        {"quant_attnv", quantisers.attended},
-      {"quant_ln2", quantisers.inner_input},     {"fc.4", quantisers.outer}};
-  for (const auto& [name, quantiser] : named) {
-    EXPECT_EQ(quantiser.max_abs, model.Get("layers.1." + std::string(name) + ".max_abs").values[0])
-        << name;
-  }
-  EXPECT_EQ(BlockOf<AdaptiveSoftmax>(loaded).tail_input, TailInput::kFixedPoint15);
-}
-
 TEST(Micronet, WhatTheFrameworkQuantisesAndPrunes) {
   const LoadedModel loaded = Loaded(SyntheticMicronet());
   std::vector<std::string> pruned = {"loss.layers.0.weight",      "loss.layers.1.weight",
@@ -150,24 +71,6 @@ TEST(Micronet, WhatTheFrameworkQuantisesAndPrunes) {
   std::sort(quantised.begin(), quantised.end());
   EXPECT_EQ(Names(loaded, loaded.prunable), pruned);
   EXPECT_EQ(Names(loaded, loaded.quantisable), quantised);
-}
-
-TEST(Micronet, AllFaultsOfTheNamesAreReportedTogether) {
-  SyntheticMicronet model;
-  model.Remove("layers.0.pos_emb");
-  model.Remove("loss.clusters.bias");
-  model.tensors.push_back({"layers.2.qkv.weight", {22, 8}, {}});
-  model.tensors.push_back({"evil\nname", {1}, {1}});
-  model.Get("layers.1.fc.0.weight").shape = {8, 12};
-  model.Get("layers.1.ln1.bias").values[0] = NAN;  // not looked at before the names are right
-  const std::string message = Refusal(model);
-  for (const char* part :
-       {"checkpoint: state dict: expected the tensors of a neurips-micronet network",
-        "missing layers.0.pos_emb, loss.clusters.bias; unused ", "layers.2.qkv.weight",
-        "; shape layers.1.fc.0.weight: expected [12, 8], found [8, 12]"}) {
-    EXPECT_NE(message.find(part), std::string::npos) << part << "\n" << message;
-  }
-  EXPECT_EQ(message.find("NaN"), std::string::npos);
 }
 
 TEST(Micronet, LongListsOfFaultsAreTruncated) {
@@ -268,15 +171,6 @@ TEST(Micronet, NoCutoffsIsAFullSoftmax) {
       model.Remove("loss.clusters.bias");
     }
   }
-}
-
-TEST(Micronet, OneCutoff) {
-  const LoadedModel loaded = Loaded(SyntheticMicronet({.cutoffs = {10}}));
-  const auto& softmax = BlockOf<AdaptiveSoftmax>(loaded);
-  ASSERT_EQ(softmax.tails.size(), 1U);
-  EXPECT_EQ(softmax.tails[0].cluster_row, 0U);
-  EXPECT_EQ(softmax.tails[0].size, 13U);
-  EXPECT_TRUE(SerialiseModel(loaded.draft).ok());
 }
 
 TEST(Micronet, TrainedCacheParametersAreActivated) {

@@ -129,8 +129,14 @@ TEST_F(OpenNmtSettingsTest, OptionsThatChangeTheNetwork) {
   text("layer_norm", "rms", "option layer_norm: expected 'standard', found 'rms'");
 }
 
+TEST_F(OpenNmtSettingsTest, AFileWithoutThem) {
+  const CheckpointTensors none;
+  const FamilyInput alone{"model.safetensors", "", std::nullopt, none};
+  EXPECT_NE(kOpenNmt.load(alone).status().message().find("'opt' and 'vocab'"), std::string::npos);
+}
+
 // The honoured options have an effect. That GELU is OpenNMT's is tested with golden values
-// (opennmt_test.cc).
+// (convert_opennmt_test.cc).
 TEST_F(OpenNmtSettingsTest, ActivationsAndHeads) {
   const auto read = [&](PickleNode* options) {
     return ReadOpenNmtSettings(*nodes_.Dict({{"opt", options}, {"vocab", Vocabularies()}}));

@@ -36,14 +36,6 @@ RecurrentCell CellOf(const Result<LoadedModel>& loaded) {
   return FindBlock<RecurrentDecoder>(loaded->draft.description)->layers.back().cell;
 }
 
-TEST(PytorchExamples, ShapesTellLstmFromGru) {
-  const RecurrentSource lstm = Network(4, 2), gru = Network(3, 1);
-  EXPECT_TRUE(Recognises(kPytorchExamples, lstm.Weights()));
-  EXPECT_EQ(CellOf(Load(lstm)), RecurrentCell::kLstm);
-  EXPECT_EQ(FindBlock<RecurrentDecoder>(Load(lstm)->draft.description)->layers.size(), 2u);
-  EXPECT_EQ(CellOf(Load(gru)), RecurrentCell::kGru);
-}
-
 TEST(PytorchExamples, TheModuleTellsItsCell) {
   const std::pair<const char*, RecurrentCell> cells[] = {{"LSTM", RecurrentCell::kLstm},
                                                          {"GRU", RecurrentCell::kGru},
@@ -89,38 +81,10 @@ TEST(PytorchExamples, AModuleThatContradictsItself) {
       std::string::npos);
 }
 
-TEST(PytorchExamples, AConfigurationThatDiffersFromTheTensors) {
-  const RecurrentSource checkpoint = Network(4, 2);
-  const auto refusal = [&checkpoint](const std::string& text) {
-    const TemporaryFolder folder;
-    return Load(checkpoint, nullptr, folder.Write("c.yaml", text)).status().message();
-  };
-  EXPECT_EQ(refusal("model: LSTM\nemsize: 6\nnhid: 6\nnlayers: 2\ntied: false\nlr: 20\n"), "");
-  EXPECT_NE(refusal("nhid: 7\n").find("nhid: expected 6, as the checkpoint has, found 7"),
-            std::string::npos);
-  EXPECT_NE(refusal("nlayers: 1\n").find("nlayers: expected 2"), std::string::npos);
-  EXPECT_NE(refusal("emsize: 5\n").find("emsize: expected 6"), std::string::npos);
-  EXPECT_NE(refusal("tied: true\n").find("as tied is true"), std::string::npos);
-  EXPECT_NE(refusal("residual: true\n").find("residual: expected an option that kinglet knows"),
-            std::string::npos);
-}
-
 TEST(PytorchExamples, APlainRnnsTensorsDoNotTellItsFunction) {
   const Status status = Load(Network(1, 1)).status();
   EXPECT_EQ(status.code(), KINGLET_INVALID_CHECKPOINT);
   EXPECT_NE(status.message().find("rnn_type RNN_TANH or RNN_RELU"), std::string::npos);
-}
-
-TEST(PytorchExamples, TensorsOfOtherNetworks) {
-  RecurrentSource checkpoint = Network(4, 1);
-  checkpoint.Add("rnn.weight_ih_l0_reverse", {24, 6});
-  EXPECT_NE(Load(checkpoint).status().message().find("unused 'rnn.weight_ih_l0_reverse'"),
-            std::string::npos);
-  checkpoint = Network(4, 2);
-  checkpoint.Remove("rnn.weight_hh_l0");
-  EXPECT_FALSE(Recognises(kPytorchExamples, checkpoint.Weights()));
-  EXPECT_EQ(Load(checkpoint).status().code(), KINGLET_INVALID_CHECKPOINT);
-  EXPECT_FALSE(Recognises(kPytorchExamples, {}));
 }
 
 // A file may store a tied table once.

@@ -65,20 +65,5 @@ TEST(SpeechbrainRnn, DenseLayersAfterTheRecurrentOnes) {
             RecurrentCell::kRelu);
 }
 
-TEST(SpeechbrainRnn, EachTensorIsNeeded) {
-  for (const CheckpointTensor& tensor : Network(4, 1).Weights()) {
-    RecurrentSource checkpoint = Network(4, 1);
-    checkpoint.Remove(tensor.name);
-    EXPECT_EQ(Load(checkpoint, "").status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
-    checkpoint.Add(tensor.name, {3, 5, 2});
-    EXPECT_EQ(Load(checkpoint, "").status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
-  }
-  for (const char* wrong :
-       {"    rnn_class: !name:speechbrain.nnet.RNN.LiGRU\n", "    dnn_blocks: 2\n",
-        "    dnn_blocks: -1\n", "    dnn_blocks: 100000\n", "    activation: 3\n"}) {
-    EXPECT_EQ(Load(Network(4, 1), wrong).status().code(), KINGLET_INVALID_CHECKPOINT) << wrong;
-  }
-}
-
 }  // namespace
 }  // namespace kinglet::speechbrain_rnn_test

@@ -30,40 +30,6 @@ Result<LoadedModel> Load(const RecurrentSource& checkpoint, const Config& config
   return kTransfoXl.load({"pytorch_model.bin", file.path(), std::nullopt, weights});
 }
 
-const TransformerDecoder& DecoderOf(const Result<LoadedModel>& loaded) {
-  EXPECT_TRUE(loaded.ok()) << loaded.status().message();
-  return *FindBlock<TransformerDecoder>(loaded->draft.description);
-}
-
-TEST(TransfoXl, StartsWithZerosAndOrdersClustersForward) {
-  const auto loaded = Load(TransformerXlSource("transformer."), Small());
-  const TransformerDecoder& decoder = DecoderOf(loaded);
-  EXPECT_EQ(decoder.window, 5u);
-  EXPECT_EQ(decoder.start, StreamStart::kZeros);
-  EXPECT_EQ(decoder.epsilon, 1e-5);
-  EXPECT_EQ(std::get<RelativeSinusoids>(decoder.positions).clamp, 4u);
-  EXPECT_FALSE(decoder.layers[0].start.has_value());
-  const auto* softmax = FindBlock<AdaptiveSoftmax>(loaded->draft.description);
-  ASSERT_EQ(softmax->tails.size(), 2u);
-  EXPECT_EQ(softmax->tails[0].cluster_row, 0u);
-  EXPECT_EQ(softmax->tails[1].cluster_row, 1u);
-}
-
-TEST(TransfoXl, TheConfigurationCounts) {
-  Config config = Small();
-  config["same_length"] = "false";
-  config["pre_lnorm"] = "true";
-  config["layer_norm_epsilon"] = "1e-12";
-  config["clamp_len"] = "-1";
-  const auto loaded = Load(TransformerXlSource("transformer."), config);
-  const TransformerDecoder& decoder = DecoderOf(loaded);
-  EXPECT_EQ(decoder.window, 6u);
-  EXPECT_EQ(decoder.norm_order, NormOrder::kPre);
-  EXPECT_EQ(decoder.epsilon, 1e-12);
-  EXPECT_TRUE(decoder.layers[0].start.has_value());
-  EXPECT_EQ(std::get<RelativeSinusoids>(decoder.positions).clamp, std::nullopt);
-}
-
 // Of tied tensors either one may be missing; of others neither.
 TEST(TransfoXl, TiedTablesMayBeOmitted) {
   for (const char* name :

@@ -82,87 +82,6 @@ std::string Refusal(const TransformerXlNetwork& network, const RecurrentSource& 
   return ends.ok() ? "accepted" : ends.status().message();
 }
 
-TEST(TransformerXlTables, OneTableForAllBins) {
-  const RecurrentSource checkpoint = Undivided(4);
-  const auto ends = Describe(Network(1, 4), checkpoint);
-  ASSERT_TRUE(ends.ok()) << ends.status().message();
-  EXPECT_EQ(ends->embedding.scale, 2);  // sqrt(width)
-  ASSERT_EQ(ends->embedding.bins.size(), 1u);
-  EXPECT_FALSE(ends->embedding.bins[0].projection.has_value());
-  EXPECT_FALSE(ends->softmax.head_projection.has_value());
-  ASSERT_EQ(ends->softmax.tails.size(), 2u);
-  EXPECT_EQ(ends->softmax.tails[0].cluster_row, 1u);
-  EXPECT_EQ(ends->softmax.tails[1].first, 7u);
-  RecurrentSource copy = checkpoint;
-  const std::vector<float>& table = copy.Values("crit.out_layers.0.weight");
-  EXPECT_EQ(ends->ValuesOf(ends->softmax.tails[1].table),
-            (std::vector<float>(table.begin() + 28, table.end())));
-  const std::vector<float>& bias = copy.Values("crit.out_layers.0.bias");
-  EXPECT_EQ(ends->ValuesOf(*ends->softmax.tails[0].bias),
-            (std::vector<float>(bias.begin() + 3, bias.begin() + 7)));
-}
-
-TEST(TransformerXlTables, ATiedTableIsSplitForBothEnds) {
-  RecurrentSource checkpoint = Undivided(4);
-  checkpoint.Copy("p.word_emb.emb_layers.0.weight", "crit.out_layers.0.weight");
-  TransformerXlNetwork network = Network(1, 4);
-  network.forward_clusters = true;
-  const auto ends = Describe(network, checkpoint);
-  ASSERT_TRUE(ends.ok()) << ends.status().message();
-  ASSERT_EQ(ends->embedding.bins.size(), 3u);
-  EXPECT_EQ(ends->embedding.bins[0].table, ends->softmax.head_table);
-  EXPECT_EQ(ends->embedding.bins[2].table, ends->softmax.tails[1].table);
-  EXPECT_EQ(ends->NameOf(ends->embedding.bins[2].table), "p.word_emb.emb_layers.0.weight.2");
-  EXPECT_EQ(ends->softmax.tails[0].cluster_row, 0u);
-  EXPECT_EQ(ends->tensors.size(), 8u);  // three tables, three biases, two of the clusters
-}
-
-// The embedding has one projection; each bin of the softmax may share it or have its own.
-TEST(TransformerXlTables, ProjectionsOfOneTable) {
-  RecurrentSource checkpoint = Undivided(6);
-  checkpoint.Add("p.word_emb.emb_projs.0", {4, 6});
-  for (const char* name : {"crit.out_projs.0", "crit.out_projs.1", "crit.out_projs.2"}) {
-    checkpoint.Add(name, {4, 6});
-  }
-  checkpoint.Copy("p.word_emb.emb_projs.0", "crit.out_projs.0");
-  checkpoint.Copy("p.word_emb.emb_projs.0", "crit.out_projs.2");
-  for (const bool excluded : {false, true}) {
-    TransformerXlNetwork network = Network(1, 6);
-    if (excluded) {
-      network.tied_projections = {true, false, true};
-      checkpoint.Remove("crit.out_projs.0");
-      checkpoint.Remove("crit.out_projs.2");
-    }
-    const auto ends = Describe(network, checkpoint);
-    ASSERT_TRUE(ends.ok()) << ends.status().message();
-    EXPECT_EQ(ends->softmax.head_projection, ends->softmax.tails[1].projection);
-    EXPECT_NE(ends->softmax.head_projection, ends->softmax.tails[0].projection);
-    const std::vector<float> inward = ends->ValuesOf(*ends->embedding.bins[0].projection);
-    const std::vector<float> outward = ends->ValuesOf(*ends->softmax.head_projection);
-    EXPECT_EQ(inward, checkpoint.Values("p.word_emb.emb_projs.0"));
-    for (size_t i = 0; i < 4; ++i) {
-      for (size_t j = 0; j < 6; ++j) EXPECT_EQ(outward[j * 4 + i], inward[i * 6 + j]);
-    }
-  }
-  TransformerXlNetwork network = Network(1, 6);
-  network.tied_projections = {true, false, false};
-  EXPECT_NE(Refusal(network, checkpoint).find("missing crit.out_projs.2"), std::string::npos);
-}
-
-// Every bin has a projection, even if its rows are as wide as the model.
-TEST(TransformerXlTables, DividedTables) {
-  RecurrentSource checkpoint = Divided();
-  checkpoint.Copy("p.word_emb.emb_layers.1.weight", "crit.out_layers.1.weight");
-  const auto ends = Describe(Network(2, 8), checkpoint);
-  ASSERT_TRUE(ends.ok()) << ends.status().message();
-  ASSERT_EQ(ends->embedding.bins.size(), 3u);
-  for (const EmbeddingBin& bin : ends->embedding.bins) EXPECT_TRUE(bin.projection.has_value());
-  EXPECT_NE(ends->embedding.bins[0].table, ends->softmax.head_table);
-  EXPECT_EQ(ends->embedding.bins[1].table, ends->softmax.tails[0].table);
-  EXPECT_EQ(ends->tensors[ends->softmax.tails[1].table].shape, (Shape{3, 2}));
-  EXPECT_EQ(ends->tensors[*ends->softmax.tails[1].projection].shape, (Shape{2, 4}));
-}
-
 TEST(TransformerXlTables, TiedTablesMayBeOmitted) {
   RecurrentSource checkpoint = Divided();
   checkpoint.Remove("crit.out_layers.0.weight");
@@ -186,20 +105,6 @@ TEST(TransformerXlTables, TiedTablesMayBeOmitted) {
   ASSERT_TRUE(ends.ok()) << ends.status().message();
   EXPECT_EQ(ends->embedding.bins[0].table, ends->softmax.head_table);
   EXPECT_EQ(ends->NameOf(ends->embedding.bins[2].table), "crit.out_layers.2.weight");
-}
-
-TEST(TransformerXlTables, WithoutCutoffs) {
-  RecurrentSource checkpoint = Undivided(4);
-  checkpoint.Remove("crit.cluster_weight");
-  checkpoint.Remove("crit.cluster_bias");
-  TransformerXlNetwork network = Network(1, 4);
-  network.cutoffs = {};
-  const auto ends = Describe(network, checkpoint);
-  ASSERT_TRUE(ends.ok()) << ends.status().message();
-  EXPECT_EQ(ends->softmax.head_size, 10u);
-  EXPECT_TRUE(ends->softmax.tails.empty());
-  EXPECT_FALSE(ends->softmax.cluster_weight.has_value());
-  EXPECT_EQ(ends->NameOf(*ends->softmax.head_table), "crit.out_layers.0.weight");
 }
 
 TEST(TransformerXlTables, BinsThatCannotBe) {

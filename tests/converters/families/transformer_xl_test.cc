@@ -75,30 +75,6 @@ const TransformerDecoder& DecoderOf(const Result<LoadedModel>& loaded) {
   return *FindBlock<TransformerDecoder>(loaded->draft.description);
 }
 
-TEST_F(TransformerXlFamily, TheAttributesSayHowItRuns) {
-  const auto loaded = Load();
-  const TransformerDecoder& decoder = DecoderOf(loaded);
-  EXPECT_EQ(decoder.window, 5u);
-  EXPECT_EQ(decoder.start, StreamStart::kMasked);
-  EXPECT_EQ(decoder.norm_order, NormOrder::kPost);
-  EXPECT_EQ(decoder.epsilon, 1e-4);
-  EXPECT_EQ(std::get<RelativeSinusoids>(decoder.positions).clamp, std::nullopt);
-  const auto* softmax = FindBlock<AdaptiveSoftmax>(loaded->draft.description);
-  EXPECT_EQ(softmax->head_size, 6u);
-  ASSERT_EQ(softmax->tails.size(), 2u);
-  EXPECT_EQ(softmax->tails[0].cluster_row, 1u);  // in reverse order
-  EXPECT_EQ(softmax->tails[1].cluster_row, 0u);
-}
-
-TEST_F(TransformerXlFamily, AConfigurationReplacesThem) {
-  const TemporaryFile config("mem_len: 9\nclamp_len: 4\nsame_length: false\n", ".yaml");
-  const auto loaded = Load(config.path());
-  EXPECT_EQ(DecoderOf(loaded).window, 10u);
-  EXPECT_EQ(std::get<RelativeSinusoids>(DecoderOf(loaded).positions).clamp, 4u);
-  const auto shorter = Load(config.path(), true, 2);
-  EXPECT_EQ(DecoderOf(shorter).window, 3u);
-}
-
 TEST_F(TransformerXlFamily, AStateDictNeedsAConfiguration) {
   EXPECT_EQ(Refusal("", false),
             "model.pt: attribute n_token: expected an integer in the pickled model, in config.yaml "

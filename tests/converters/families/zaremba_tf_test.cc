@@ -1,4 +1,4 @@
-// tests/converters/convert_recurrent_test.cc compares this family's answers with golden values.
+// tests/converters/convert_fixtures_test.cc compares this family's answers with golden values.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -39,58 +39,12 @@ std::vector<float> Values(const LoadedModel& model, TensorId id) {
   return std::get<DenseF32>(model.draft.tensors[id].values).values;
 }
 
-// Column blocks i, j, f, o of the kernel become rows i, f, candidate, o.
-TEST(ZarembaTf, TurnsKernelsIntoGates) {
-  RecurrentSource checkpoint = Network(1);
-  EXPECT_TRUE(Recognises(kZaremba, checkpoint.Weights()));
-  // Entry (row, column) is 100 * row + column.
-  std::vector<float>& kernel = checkpoint.Values(Cell(0) + "kernel");
-  for (size_t i = 0; i < kernel.size(); ++i) {
-    kernel[i] = static_cast<float>(100 * (i / 12) + i % 12);
-  }
-  std::vector<float>& bias = checkpoint.Values(Cell(0) + "bias");
-  for (size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(i);
-  std::vector<float>& softmax = checkpoint.Values("Model/softmax_w");
-  for (size_t i = 0; i < softmax.size(); ++i) softmax[i] = static_cast<float>(i);
-  const Result<LoadedModel> model = Load(checkpoint);
-  ASSERT_TRUE(model.ok()) << model.status().message();
-
-  const auto* decoder = FindBlock<RecurrentDecoder>(model->draft.description);
-  ASSERT_EQ(decoder->layers.size(), 1U);
-  const RecurrentLayer& layer = decoder->layers[0];
-  EXPECT_EQ(layer.cell, RecurrentCell::kLstm);
-  EXPECT_EQ(layer.units, kUnits);
-  EXPECT_FALSE(layer.recurrent_bias.has_value());
-  EXPECT_EQ(Values(*model, layer.input_weight),
-            (std::vector<float>{0, 100, 1,  101, 2,  102,     // i
-                                6, 106, 7,  107, 8,  108,     // f
-                                3, 103, 4,  104, 5,  105,     // j
-                                9, 109, 10, 110, 11, 111}));  // o
-  EXPECT_EQ(Values(*model, *layer.recurrent_weight),
-            (std::vector<float>{200, 300, 400, 201, 301, 401, 202, 302, 402, 206, 306, 406,
-                                207, 307, 407, 208, 308, 408, 203, 303, 403, 204, 304, 404,
-                                205, 305, 405, 209, 309, 409, 210, 310, 410, 211, 311, 411}));
-  EXPECT_EQ(Values(*model, *layer.input_bias),
-            (std::vector<float>{0, 1, 2, 6, 7, 8, 3, 4, 5, 9, 10, 11}));
-  const auto* head = FindBlock<AdaptiveSoftmax>(model->draft.description);
-  EXPECT_EQ(Values(*model, *head->head_table),
-            (std::vector<float>{0,  7, 14, 1,  8, 15, 2,  9, 16, 3, 10,
-                                17, 4, 11, 18, 5, 12, 19, 6, 13, 20}));
-  ASSERT_EQ(model->notes.size(), 1U);
-  EXPECT_NE(model->notes[0].find("forget bias, which is assumed to be 0"), std::string::npos);
-}
-
 TEST(ZarembaTf, ForgetBiasesBecomePartOfTheBias) {
   RecurrentSource checkpoint = Network(2);
-  checkpoint.Values(Cell(1) + "bias") = std::vector<float>(12, 0.25F);
   const TemporaryFolder folder;
   const Result<LoadedModel> model = Load(checkpoint, folder.Write("c.yaml", "forget_bias: 1.5\n"));
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_TRUE(model->notes.empty());
-  const auto* decoder = FindBlock<RecurrentDecoder>(model->draft.description);
-  EXPECT_EQ(Values(*model, *decoder->layers[1].input_bias),
-            (std::vector<float>{0.25F, 0.25F, 0.25F, 1.75F, 1.75F, 1.75F, 0.25F, 0.25F, 0.25F,
-                                0.25F, 0.25F, 0.25F}));
   EXPECT_EQ(Load(checkpoint, folder.Write("d.yaml", "forget_bias: 1e300\n")).status().code(),
             KINGLET_INVALID_CHECKPOINT);
   EXPECT_EQ(Load(checkpoint, folder.Write("e.yaml", "num_layers: 2\n")).status().code(),
@@ -149,39 +103,6 @@ TEST(ZarembaTf, NamesOfOtherPrograms) {
   EXPECT_EQ(Values(*model, *decoder->layers[10].input_bias), std::vector<float>(12, 10));
 }
 
-TEST(ZarembaTf, ReportsAllFaultsAtOnceUnderTheFilesNames) {
-  RecurrentSource checkpoint = Network(3);
-  checkpoint.Remove(Cell(1) + "kernel");
-  checkpoint.Remove(Cell(1) + "bias");
-  checkpoint.Add(Cell(2) + "bias", {5});
-  checkpoint.Add("Model/other_emb/query_wemb", {kWords, kInputs});
-  checkpoint.Remove("Model/full_emb/embedding");
-  checkpoint.Add("Model/softmax_w", {kUnits + 1, kWords});
-  const std::string message = Load(checkpoint).status().message();
-  EXPECT_NE(
-      message.find("missing Model/full_emb/embedding, " + Cell(1) + "kernel, " + Cell(1) + "bias"),
-      std::string::npos)
-      << message;
-  EXPECT_NE(message.find("unused 'Model/other_emb/query_wemb'"), std::string::npos) << message;
-  EXPECT_NE(message.find("shape " + Cell(2) + "bias: expected [12], found [5]"), std::string::npos)
-      << message;
-
-  checkpoint = Network(2);
-  checkpoint.Add(Cell(1) + "kernel", {2 * kUnits + 1, 4 * kUnits});
-  checkpoint.Add("Model/softmax_w", {kWords, kUnits});
-  EXPECT_NE(Load(checkpoint)
-                .status()
-                .message()
-                .find("shape " + Cell(1) + "kernel: expected [3 + n, 4 n] for n units"),
-            std::string::npos);
-  for (const std::vector<uint64_t>& shape :
-       {std::vector<uint64_t>{5}, {5, 13}, {3, 12}, {0, 0}, {5, 0}, {1, 2, 3}}) {
-    checkpoint = Network(1);
-    checkpoint.Add(Cell(0) + "kernel", shape);
-    EXPECT_EQ(Load(checkpoint).status().code(), KINGLET_INVALID_CHECKPOINT);
-  }
-}
-
 const std::string kKdq = "Model/kdq_emb/";
 
 // A network with a DPQ embedding of 4 choices at `positions` positions, as wide as `width`.
@@ -201,7 +122,7 @@ RecurrentSource DpqNetwork(uint64_t positions, uint64_t width, uint64_t key_leng
   return checkpoint;
 }
 
-// The values of the networks are checked by convert_recurrent_test.cc.
+// The values of the networks are checked by convert_fixtures_test.cc.
 TEST(ZarembaTf, OptionsOfADpqEmbeddingFollowFromShapes) {
   const struct {
     uint64_t positions, width, key_length;

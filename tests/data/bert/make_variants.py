@@ -17,11 +17,15 @@ from 0 in the answers, positions from the [CLS]. Each file of answers is there o
 import json
 import math
 import os
-import struct
+import sys
 
 import numpy
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+from fixtures import write_lines, write_safetensors  # noqa: E402
+
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PAD, UNK, CLS, SEP, MASK = range(5)
 ACTIVATIONS = {
@@ -164,19 +168,8 @@ def texts(shape):
     return pairs
 
 
-def write_safetensors(path, tensors):
-    types = {"float32": "F32", "int64": "I64"}
-    header, end = {"__metadata__": {"format": "pt"}}, 0
-    for name, tensor in tensors.items():
-        header[name] = {"dtype": types[str(tensor.dtype)], "shape": list(tensor.shape),
-                        "data_offsets": [end, end + tensor.nbytes]}
-        end += tensor.nbytes
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as out:
-        out.write(struct.pack("<Q", len(text)) + text)
-        for tensor in tensors.values():
-            out.write(tensor.tobytes())
+def stored(tensor):
+    return {"float32": "F32", "int64": "I64"}[str(tensor.dtype)], tensor.shape, tensor.tobytes()
 
 
 def text_of(value):
@@ -237,24 +230,24 @@ def variant(name, seed, shape=None, architecture="BertForMaskedLM", prefix="bert
     os.makedirs(folder, exist_ok=True)
     write_answers(folder, weights)
 
-    stored = dict(weights.tensors)
+    saved = dict(weights.tensors)
     if own_decoder or stored_copies:
-        stored["cls.predictions.decoder.bias"] = stored["cls.predictions.bias"]
+        saved["cls.predictions.decoder.bias"] = saved["cls.predictions.bias"]
     if stored_copies:
-        stored["cls.predictions.decoder.weight"] = stored[prefix + "embeddings.word_embeddings.weight"]
+        saved["cls.predictions.decoder.weight"] = saved[prefix + "embeddings.word_embeddings.weight"]
     if not old:
-        stored[prefix + "embeddings.position_ids"] = numpy.arange(shape.positions)[None]
+        saved[prefix + "embeddings.position_ids"] = numpy.arange(shape.positions)[None]
     else:
-        stored = {key.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): value
-                  for key, value in stored.items()}
-    write_safetensors(folder + "/model.safetensors", stored)
+        saved = {key.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): value
+                  for key, value in saved.items()}
+    write_safetensors(folder + "/model.safetensors", {key: stored(tensor) for key, tensor in saved.items()},
+                      separators=(",", ":"))
     settings = config(architecture, shape, **(settings or {}))
     with open(folder + "/config.json", "w") as out:
         json.dump({key: value for key, value in settings.items() if value is not None}, out, indent=1)
         out.write("\n")
-    with open(folder + "/vocab.txt", "w") as out:
-        words = SPECIAL + [f"##w{i}" if i % 5 == 0 else f"w{i}" for i in range(len(SPECIAL), shape.words)]
-        out.writelines(word + "\n" for word in words)
+    words = SPECIAL + [f"##w{i}" if i % 5 == 0 else f"w{i}" for i in range(len(SPECIAL), shape.words)]
+    write_lines(folder, {"vocab.txt": words})
 
 
 variant("mlm-tied", 1)

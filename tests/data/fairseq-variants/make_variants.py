@@ -13,10 +13,15 @@ Each folder: model.pt, dict.txt, tokens.txt and
 import argparse
 import math
 import os
+import sys
 
 import torch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+from fixtures import write_lines  # noqa: E402
+
 WORDS, TOKENS = 40, 60
 PADDING, END = 1, 2
 BLOCK, CONTEXT = 16, 6
@@ -303,15 +308,12 @@ def write(name, seed, version=3, style="args", half=False, joined=False, legacy=
     folder = os.path.join(HERE, name)
     os.makedirs(folder, exist_ok=True)
     torch.save(checkpoint, os.path.join(folder, "model.pt"), _use_new_zipfile_serialization=not legacy)
-    with open(os.path.join(folder, "dict.txt"), "w") as out:
-        for word in range(4, WORDS):
-            out.write(f"{spelling(word, full['character_embeddings'])} {0 if word >= 38 else 1000 - word}\n")
-    with open(os.path.join(folder, "tokens.txt"), "w") as out:
-        out.write(" ".join(map(str, ids)) + "\n")
+    words = [f"{spelling(word, full['character_embeddings'])} {0 if word >= 38 else 1000 - word}"
+             for word in range(4, WORDS)]
+    write_lines(folder, {"dict.txt": words, "tokens.txt": [" ".join(map(str, ids))]})
     for file, values in (("golden_f64.tsv", golden), ("golden_context.tsv", with_context)):
-        with open(os.path.join(folder, file), "w") as out:
-            for at, value in enumerate(values):
-                out.write(f"{at}\t{ids[at]}\t{value:.15g}\n")
+        write_lines(folder, {file: [f"{at}\t{ids[at]}\t{value:.15g}" for at, value in enumerate(values)]})
+
 
 
 # As the published wikitext-103 model: everything tied, no final norm, said as older versions said it.

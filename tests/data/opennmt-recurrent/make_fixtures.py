@@ -15,10 +15,13 @@ import argparse
 import collections
 import pathlib
 import sys
-import types
 
 import numpy
 import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from fixtures import bare, named_class, write_lines  # noqa: E402
 
 START, END, MAX_LENGTH, BEAM = 2, 3, 7, 3
 SOURCE_WORDS, TARGET_WORDS, WORD, UNITS = 11, 13, 6, 8
@@ -35,25 +38,12 @@ VARIANTS = {
 }
 
 
-def stand_in(module, name):
-    """A class of another program by its name alone, so that pickles refer to it."""
-    parts = module.split(".")
-    for i in range(1, len(parts) + 1):
-        sys.modules.setdefault(".".join(parts[:i]), types.ModuleType(".".join(parts[:i])))
-    made = type(name, (), {"__module__": module})
-    setattr(sys.modules[module], name, made)
-    return made
-
-
-Field = stand_in("torchtext.data.field", "Field")
-Vocab = stand_in("torchtext.vocab", "Vocab")
+Field = named_class("torchtext.data.field", "Field")
+Vocab = named_class("torchtext.vocab", "Vocab")
 
 
 def field(words):
-    made = Field()
-    made.vocab = Vocab()
-    made.vocab.itos = words
-    return [("field", made)]
+    return [("field", bare(Field, vocab=bare(Vocab, itos=words)))]
 
 
 class Torch:
@@ -310,8 +300,7 @@ def write(folder, name, seed):
         for n_best in (1, BEAM):
             for rank, (total, ids) in enumerate(plain.search(source, n_best)):
                 beam.append(f"{sentence}\t{n_best}\t{rank}\t{total:.15g}\t" + " ".join(map(str, ids)))
-    for file, lines in (("pairs.txt", pairs), ("golden.tsv", golden), ("beam.tsv", beam)):
-        (folder / file).write_text("".join(line + "\n" for line in lines))
+    write_lines(folder, {"pairs.txt": pairs, "golden.tsv": golden, "beam.tsv": beam})
 
 
 def main():

@@ -25,47 +25,31 @@ import collections
 import math
 import pathlib
 import sys
-import types
 
 import numpy
 import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from fixtures import bare, named_class, write_lines  # noqa: E402
 
 WIDTH, HEADS, INNER, ENCODER_LAYERS, DECODER_LAYERS, POSITIONS = 16, 4, 20, 2, 3, 40
 START, END, MAX_LENGTH, EPSILON = 2, 3, 9, 1e-6
 
 
-def stand_in(module, name):
-    """A class of another program by its name alone, so that pickles refer to it."""
-    parts = module.split(".")
-    for i in range(1, len(parts) + 1):
-        sys.modules.setdefault(".".join(parts[:i]), types.ModuleType(".".join(parts[:i])))
-    made = type(name, (), {"__module__": module})
-    setattr(sys.modules[module], name, made)
-    return made
-
-
-Vocab = stand_in("torchtext.vocab", "Vocab")
-Field = stand_in("torchtext.data.field", "Field")
-TextMultiField = stand_in("onmt.inputters.text_dataset", "TextMultiField")
+Vocab = named_class("torchtext.vocab", "Vocab")
+Field = named_class("torchtext.data.field", "Field")
+TextMultiField = named_class("onmt.inputters.text_dataset", "TextMultiField")
 
 
 def vocabulary(words):
-    made = Vocab()
-    made.freqs = collections.Counter(words)
-    made.itos = words
-    made.stoi = {word: i for i, word in enumerate(words)}
-    made.vectors = None
-    return made
+    return bare(Vocab, freqs=collections.Counter(words), itos=words,
+                stoi={word: i for i, word in enumerate(words)}, vectors=None)
 
 
 def field(name, words):
-    inner = Field()
-    inner.sequential = True
-    inner.vocab = vocabulary(words)
-    made = TextMultiField()
-    made.is_target = False
-    made.fields = [(name, inner)]
-    return made
+    inner = bare(Field, sequential=True, vocab=vocabulary(words))
+    return bare(TextMultiField, is_target=False, fields=[(name, inner)])
 
 
 def position_table():
@@ -362,9 +346,8 @@ def write(folder, state, output, vocab, legacy, source_words, target_words, gene
                            f"{float(ranked.values[rank]):.15g}")
         greedy.append(" ".join(map(str, network.greedy(source))))
         beam.append(" ".join(map(str, network.beam(source, 3))))
-    for name, lines in (("pairs.txt", pairs), ("golden.tsv", golden), ("golden_topk.tsv", top),
-                        ("greedy.txt", greedy), ("beam3.txt", beam)):
-        (folder / name).write_text("".join(line + "\n" for line in lines))
+    write_lines(folder, {"pairs.txt": pairs, "golden.tsv": golden, "golden_topk.tsv": top, "greedy.txt": greedy,
+                         "beam3.txt": beam})
     return list(zip(sources, targets))
 
 

@@ -8,24 +8,19 @@ nn.TransformerEncoder gives in float64. Shares nothing with kinglet. Needs PyTor
 import math
 import pathlib
 import sys
-import types
 
 import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from fixtures import named_class  # noqa: E402
+
 WORDS, WIDTH, HEADS, INNER, LAYERS, POSITIONS, TOKENS = 13, 12, 3, 10, 2, 24, 20
 
 
-def saved_class(name, base):
-    """A class by the name that the original's module `model` has."""
-    sys.modules.setdefault("model", types.ModuleType("model"))
-    made = type(name, (base,), {"__module__": "model"})
-    setattr(sys.modules["model"], name, made)
-    return made
-
-
-PositionalEncoding = saved_class("PositionalEncoding", torch.nn.Module)
-TransformerModel = saved_class("TransformerModel", torch.nn.Transformer)
+PositionalEncoding = named_class("model", "PositionalEncoding", torch.nn.Module)
+TransformerModel = named_class("model", "TransformerModel", torch.nn.Transformer)
 
 
 def network(generator):

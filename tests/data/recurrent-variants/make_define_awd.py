@@ -8,10 +8,15 @@ own nn.LSTM. Shares nothing with kinglet. Needs PyTorch (made with 1.13: Debian'
 import collections
 import math
 import os
+import sys
 
 import torch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+from fixtures import ids_of, write_answers  # noqa: E402
+
 
 
 def made(generator, *shape):
@@ -55,10 +60,7 @@ def variant(name, sizes, n, k, groups, m, units, leftovers):
             state[module + "weight_hh_l0"] = torch.full((4 * out, out), 9.0)
 
     words = sum(sizes)
-    ids, seed = [], 54321
-    for _ in range(60):
-        seed = (seed * 1103515245 + 12345) % 2**31
-        ids.append((seed >> 8) % (min(7, words) if seed >> 30 else words))
+    ids = ids_of(words, 60, 54321)
     double = {key: value.double() for key, value in state.items()}
     e = torch.cat([double["embeddings.embeds.%d.weight" % i] @ double["embeddings.projcs.%d.weight" % i].t()
                    for i in range(len(sizes))])
@@ -81,13 +83,8 @@ def variant(name, sizes, n, k, groups, m, units, leftovers):
     values = torch.log_softmax(torch.cat(logits, 1), 1)
 
     folder = os.path.join(HERE, "define-awd-" + name)
-    os.makedirs(folder, exist_ok=True)
+    write_answers(folder, ids, values)
     torch.save(state, folder + "/model.pt")
-    with open(folder + "/tokens.txt", "w") as out:
-        out.write(" ".join(map(str, ids)) + "\n")
-    with open(folder + "/golden_f64.tsv", "w") as out:
-        for t in range(len(ids) - 1):
-            out.write("%d\t%d\t%.15g\n" % (t + 1, ids[t + 1], values[t, ids[t + 1]]))
 
 
 variant("three-bands", [11, 9, 20], 16, 40, [4, 2], 10, [13, 16], False)

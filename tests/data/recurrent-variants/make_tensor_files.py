@@ -7,37 +7,26 @@ PyTorch and numpy (made with 1.13 and 1.24).
 
     python3 make_tensor_files.py          writes beside itself
 """
-import json
 import os
 import struct
+import sys
 
 import numpy
 import torch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
 
+from fixtures import ids_of, write_answers, write_lines, write_safetensors  # noqa: E402
 
-def ids_of(words, count):
-    """Tokens that repeat."""
-    state, ids = 12345, []
-    for _ in range(count):
-        state = (state * 1103515245 + 12345) % 2**31
-        ids.append((state >> 8) % (min(7, words) if state >> 30 else words))
-    return ids
 
 
 def write(name, ids, values, config=None):
     """values: log-probabilities [tokens, words] in float64. Gives the folder."""
     folder = os.path.join(HERE, name)
-    os.makedirs(folder, exist_ok=True)
-    with open(folder + "/tokens.txt", "w") as out:
-        out.write(" ".join(map(str, ids)) + "\n")
-    with open(folder + "/golden_f64.tsv", "w") as out:
-        for t in range(len(ids) - 1):
-            out.write("%d\t%d\t%.15g\n" % (t + 1, ids[t + 1], values[t][ids[t + 1]]))
+    write_answers(folder, ids, values)
     if config:
-        with open(folder + "/config.yaml", "w") as out:
-            out.write(config)
+        write_lines(folder, {"config.yaml": [config]})
     return folder
 
 
@@ -189,7 +178,7 @@ def zaremba(name, words, sizes, cell, forget_bias, embedding="full_emb/embedding
             x = sigmoid(o) * numpy.tanh(c)
             state[layer] = (c, x)
         values.append(log_softmax(x @ exact["Model/softmax_w"] + exact["Model/softmax_b"]))
-    folder = write("zaremba-" + name, ids, values, "forget_bias: %g\n" % forget_bias if config else None)
+    folder = write("zaremba-" + name, ids, values, "forget_bias: %g" % forget_bias if config else None)
     if leftovers:
         variables["Model/Variable"] = numpy.float32(0.25)  # the learning rate
         variables["global_step"] = numpy.int64(1234)
@@ -203,20 +192,6 @@ def zaremba(name, words, sizes, cell, forget_bias, embedding="full_emb/embedding
 def bfloat16(values):
     """The nearest below, as 16-bit words."""
     return (values.astype("<f4").view("<u4") >> 16).astype("<u2")
-
-
-def safetensors(path, tensors, metadata):
-    """tensors: name -> (dtype, shape, bytes). The header is padded with blanks, as the format allows."""
-    header, at = {"__metadata__": metadata}, 0
-    for name, (dtype, shape, data) in tensors.items():
-        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + len(data)]}
-        at += len(data)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as out:
-        out.write(struct.pack("<Q", len(text)) + text)
-        for _, _, data in tensors.values():
-            out.write(data)
 
 
 def examples(name, kind, words, inputs, hidden, layers, tied, types):
@@ -244,7 +219,7 @@ def examples(name, kind, words, inputs, hidden, layers, tied, types):
         x = encoder.double().weight[torch.tensor(ids)]
         values = torch.log_softmax(decoder.double()(rnn.double()(x[:, None])[0][:, 0]), -1)
     folder = write("examples-" + name, ids, values.numpy())
-    safetensors(folder + "/model.safetensors", tensors, {"format": "pt"})
+    write_safetensors(folder + "/model.safetensors", tensors)
 
 
 zaremba("block-2", 41, [14, 14, 14], "layer_{}/rnn/lstm_cell", 0, leftovers=True)

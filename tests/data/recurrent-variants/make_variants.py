@@ -10,29 +10,22 @@ with 1.13: Debian's python3-torch).
 import math
 import os
 import sys
-import types
 
 import torch
 
 F = torch.nn.functional
 DOUBLE = torch.float64
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
 
-# Classes by the names that the original files have. Only their attributes are saved.
-def saved_class(module, name):
-    if module not in sys.modules:
-        sys.modules[module] = types.ModuleType(module)
-    made = type(name, (torch.nn.Module,), {"__module__": module})
-    setattr(sys.modules[module], name, made)
-    return made
+from fixtures import bare, ids_of, named_class, write_answers, write_lines  # noqa: E402
 
-RNNModel = saved_class("model", "RNNModel")
-WeightDrop = saved_class("weight_drop", "WeightDrop")
-LockedDropout = saved_class("locked_dropout", "LockedDropout")
-SplitCrossEntropyLoss = saved_class("splitcross", "SplitCrossEntropyLoss")
-QRNNLayer = saved_class("torchqrnn.qrnn", "QRNNLayer")
-for parent in ("torchqrnn",):
-    sys.modules.setdefault(parent, types.ModuleType(parent))
+
+RNNModel = named_class("model", "RNNModel", torch.nn.Module)
+WeightDrop = named_class("weight_drop", "WeightDrop", torch.nn.Module)
+LockedDropout = named_class("locked_dropout", "LockedDropout", torch.nn.Module)
+SplitCrossEntropyLoss = named_class("splitcross", "SplitCrossEntropyLoss", torch.nn.Module)
+QRNNLayer = named_class("torchqrnn.qrnn", "QRNNLayer", torch.nn.Module)
 # The legacy stream carries the source text of classes: a placeholder stands for it here.
 torch.serialization.get_source_lines_and_file = lambda _: (["source text\n"], 1, "source.py")
 
@@ -49,14 +42,6 @@ def fill(module, generator):
         parameter.data = torch.randn(parameter.shape, generator=generator) * scale
 
 
-def bare(kind, **attributes):
-    """A module of a class without a constructor of its own."""
-    made = kind()
-    for name, value in attributes.items():
-        setattr(made, name, value)
-    return made
-
-
 def tables(words, inputs, width, tied, generator):
     encoder, decoder = torch.nn.Embedding(words, inputs), torch.nn.Linear(width, words)
     fill(encoder, generator)
@@ -65,15 +50,6 @@ def tables(words, inputs, width, tied, generator):
     if tied:
         decoder.weight = encoder.weight
     return encoder, decoder
-
-
-def ids_of(words, count):
-    """Tokens that repeat, so that a cache has something to find."""
-    state, ids = 12345, []
-    for _ in range(count):
-        state = (state * 1103515245 + 12345) % 2**31
-        ids.append((state >> 8) % (min(7, words) if state >> 30 else words))
-    return ids
 
 
 def log_probabilities(decoder, hidden, splits=(), tails=None):
@@ -94,26 +70,22 @@ def log_probabilities(decoder, hidden, splits=(), tails=None):
 
 def write(name, saved, ids, values, hidden, zip_file, cache=None, config=None):
     folder = os.path.join(HERE, name)
-    os.makedirs(folder, exist_ok=True)
+    logs = values.clone()
+    for t in range(len(ids) - 1):
+        p = values[t].exp()
+        if cache and t > cache[0]:  # more than `window` pairs seen before this one
+            window, theta, share = cache
+            weights = torch.softmax(theta * (hidden[t - window:t] @ hidden[t]), 0)
+            pointer = torch.zeros_like(p)
+            pointer.index_add_(0, torch.tensor(ids[t - window + 1:t + 1]), weights)
+            p = share * pointer + (1 - share) * p
+        logs[t, ids[t + 1]] = math.log(p[ids[t + 1]])
+    write_answers(folder, ids, logs)
     torch.save(saved, folder + "/model.pt", _use_new_zipfile_serialization=zip_file)
-    with open(folder + "/tokens.txt", "w") as out:
-        out.write(" ".join(map(str, ids)) + "\n")
     if config:
-        with open(folder + "/config.yaml", "w") as out:
-            out.write(config)
+        write_lines(folder, {"config.yaml": [config]})
     if cache:
-        with open(folder + "/cache.txt", "w") as out:
-            out.write("%d %g %g\n" % cache)
-    with open(folder + "/golden_f64.tsv", "w") as out:
-        for t in range(len(ids) - 1):
-            p = values[t].exp()
-            if cache and t > cache[0]:  # more than `window` pairs seen before this one
-                window, theta, share = cache
-                weights = torch.softmax(theta * (hidden[t - window:t] @ hidden[t]), 0)
-                pointer = torch.zeros_like(p)
-                pointer.index_add_(0, torch.tensor(ids[t - window + 1:t + 1]), weights)
-                p = share * pointer + (1 - share) * p
-            out.write("%d\t%d\t%.15g\n" % (t + 1, ids[t + 1], math.log(p[ids[t + 1]])))
+        write_lines(folder, {"cache.txt": ["%d %g %g" % cache]})
 
 
 def embedded(encoder, ids):
@@ -238,7 +210,7 @@ examples("gru-untied-legacy", "GRU", 53, 33, 40, 1, False, zip_file=False)
 examples("tanh-untied", "RNN_TANH", 41, 9, 15, 2, False)
 examples("relu-tied-3", "RNN_RELU", 41, 16, 16, 3, True)
 examples("lstm-state-dict", "LSTM", 47, 11, 11, 2, True, state=True)
-examples("tanh-state-dict", "RNN_TANH", 31, 8, 10, 1, False, state=True, config="rnn_type: RNN_TANH\n")
+examples("tanh-state-dict", "RNN_TANH", 31, 8, 10, 1, False, state=True, config="rnn_type: RNN_TANH")
 examples("one-unit", "LSTM", 2, 1, 1, 1, False)
 awd("lstm-dropped-attribute", "LSTM", 61, [10, 35, 35, 10], True, "attribute", cache=(20, 0.6, 0.3))
 awd("lstm-dropped-parameter-zip", "LSTM", 61, [12, 20, 12], True, "parameter", zip_file=True)

@@ -13,30 +13,21 @@ import json
 import math
 import os
 import pickle
-import struct
 import sys
-import types
 
 import torch
 
 DOUBLE = torch.float64
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
 
+from fixtures import ids_of, named_class, write_answers, write_safetensors  # noqa: E402
 
-# Classes by the names that the original files have. Only their attributes are saved.
-def saved_class(module, name, base=torch.nn.Module):
-    if module not in sys.modules:
-        sys.modules[module] = types.ModuleType(module)
-    made = type(name, (base,), {"__module__": module})
-    setattr(sys.modules[module], name, made)
-    return made
-
-
-CLASSES = {name: saved_class("mem_transformer", name) for name in (
+CLASSES = {name: named_class("mem_transformer", name, torch.nn.Module) for name in (
     "MemTransformerLM", "AdaptiveEmbedding", "RelPartialLearnableDecoderLayer", "RelPartialLearnableMultiHeadAttn",
     "PositionwiseFF", "PositionalEmbedding")}
-ProjectedAdaptiveLogSoftmax = saved_class("proj_adaptive_softmax", "ProjectedAdaptiveLogSoftmax")
-Vocab = saved_class("vocabulary", "Vocab", object)
+ProjectedAdaptiveLogSoftmax = named_class("proj_adaptive_softmax", "ProjectedAdaptiveLogSoftmax", torch.nn.Module)
+Vocab = named_class("vocabulary", "Vocab")
 # The legacy stream carries the source text of classes: a placeholder stands for it here.
 torch.serialization.get_source_lines_and_file = lambda _: (["source text\n"], 1, "source.py")
 
@@ -186,31 +177,6 @@ def run(s, state, ids):
     return torch.stack(all_)
 
 
-def ids_of(words, count):
-    """Tokens that repeat, and the last words of the vocabulary among them."""
-    state, ids = 12345, []
-    for _ in range(count):
-        state = (state * 1103515245 + 12345) % 2**31
-        ids.append((state >> 8) % (min(7, words) if state >> 30 else words))
-    return ids
-
-
-def write_answers(folder, ids, values):
-    with open(folder + "/tokens.txt", "w") as out:
-        out.write(" ".join(map(str, ids)) + "\n")
-    with open(folder + "/golden_f64.tsv", "w") as out:
-        for t in range(len(ids) - 1):
-            out.write("%d\t%d\t%.15g\n" % (t + 1, ids[t + 1], values[t][ids[t + 1]]))
-
-
-def bare(kind, **attributes):
-    """A module of a class without a constructor of its own."""
-    made = kind()
-    for name, value in attributes.items():
-        setattr(made, name, value)
-    return made
-
-
 def nested(state, prefix):
     """The tensors below a prefix as modules; tensors that share in the state dict share a Parameter."""
     def parameter(tensor):
@@ -291,20 +257,10 @@ def kimi(name, shape, zip_file=False, dtype=torch.float32, config=None, saved=No
             out.write(config)
 
 
-def safetensors(path, tensors):
+def stored(tensor):
     codes = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.float64: "F64"}
-    header, at, parts = {"__metadata__": {"format": "pt"}}, 0, []
-    for name, tensor in tensors.items():
-        tensor = tensor.contiguous()
-        words = tensor.view(torch.int16) if tensor.element_size() == 2 else tensor
-        parts.append(words.numpy().tobytes())
-        header[name] = {"dtype": codes[tensor.dtype], "shape": list(tensor.shape),
-                        "data_offsets": [at, at + len(parts[-1])]}
-        at += len(parts[-1])
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as out:
-        out.write(struct.pack("<Q", len(text)) + text + b"".join(parts))
+    words = tensor.contiguous().view(torch.int16) if tensor.element_size() == 2 else tensor.contiguous()
+    return codes[tensor.dtype], tensor.shape, words.numpy().tobytes()
 
 
 def hugging_face(name, shape, container, omit=False, vocabulary=None, dtype=torch.float32, count=60, extra=None):
@@ -338,7 +294,7 @@ def hugging_face(name, shape, container, omit=False, vocabulary=None, dtype=torc
     if container == "bin":
         torch.save(saved, folder + "/pytorch_model.bin", _use_new_zipfile_serialization=False)
     elif container == "safetensors":
-        safetensors(folder + "/model.safetensors", saved)
+        write_safetensors(folder + "/model.safetensors", {key: stored(tensor) for key, tensor in saved.items()})
     else:
         keys = list(saved)
         places = {}

@@ -44,6 +44,8 @@ test_bytes TestModel(enum test_model which);
 const char* TestFile(test_bytes bytes);
 
 const char* TestAllTexts(void);
+const char* TestArchives(void);
+const char* TestArchiveErrors(void);
 const char* TestDrawOptions(void);
 const char* TestDraws(void);
 const char* TestEmbeddings(void);

@@ -346,6 +346,30 @@ void AskGeneration(Caller& call, const kinglet_model* model, const Kind& kind,
   CALL(kinglet_generation_destroy, generation);
 }
 
+void AskCoders(Caller& call, const kinglet_model* model, const Kind& kind) {
+  Buffers& out = call.out;
+  kinglet_coder_options options;
+  CALL(kinglet_coder_options_init, &options, uint32_t{sizeof options});
+  options.threads = kind.threads;
+  std::vector<char> archive(1000);
+  uint64_t size = 0, count = 0;
+  kinglet_coder* coder = nullptr;
+  CALL(kinglet_compressor_create, model, &options, &coder);
+  CALL(kinglet_coder_add, coder, "the w3 w4 unheard w5", 20U);
+  CALL(kinglet_coder_finish, coder);
+  CALL(kinglet_coder_take, coder, archive.data(), archive.size(), &size);
+  CALL(kinglet_coder_destroy, coder);
+  coder = nullptr;
+  CALL(kinglet_decompressor_create, model, &options, &coder);
+  CALL(kinglet_coder_add, coder, archive.data(), size);
+  CALL(kinglet_coder_finish, coder);
+  CALL(kinglet_coder_take, coder, out.text, sizeof out.text, &count);
+  CALL(kinglet_coder_damages, coder, out.text, sizeof out.text, &out.needed);
+  CALL(kinglet_coder_cancel, coder);
+  CALL(kinglet_coder_take, coder, out.text, sizeof out.text, &count);
+  CALL(kinglet_coder_destroy, coder);
+}
+
 // A whole life of a model, which calls every function.
 void Live(Caller& call, const Kind& kind, const std::vector<std::byte>& bytes) {
   CALL(kinglet_abi_version);
@@ -371,6 +395,7 @@ void Live(Caller& call, const Kind& kind, const std::vector<std::byte>& bytes) {
   AskEmbedding(call, model);
   AskSession(call, model, kind, draw);
   AskGeneration(call, model, kind, draw);
+  AskCoders(call, model, kind);
   CALL(kinglet_model_close, model);
 }
 

@@ -2,6 +2,7 @@
 // own classes are in this program too, and do not get in its way.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <type_traits>
@@ -187,6 +188,55 @@ TEST(KingletHpp, DrawsAndGeneratedText) {
   EXPECT_EQ(generation.Text()->rfind(first, 0), 0U) << *generation.Text();
   draw.top_p = 0;
   EXPECT_EQ(session.Draw(3, draw).status().code(), KINGLET_INVALID_ARGUMENT);
+}
+
+// Everything that a coder makes of the bytes, which it gets in pieces.
+template <class Bytes>
+std::vector<unsigned char> Coded(kinglet::Result<kinglet::Coder> coder, const Bytes& bytes,
+                                 size_t piece) {
+  std::vector<unsigned char> all;
+  const auto take = [&] {
+    for (size_t before = all.size() + 1; before != all.size();) {
+      before = all.size();
+      const auto next = coder->Take(piece);
+      EXPECT_TRUE(next.ok()) << next.status().message();
+      if (next.ok()) all.insert(all.end(), next->begin(), next->end());
+    }
+  };
+  for (size_t at = 0; at < bytes.size(); at += piece) {
+    EXPECT_TRUE(coder->Add(bytes.data() + at, std::min(piece, bytes.size() - at)).ok());
+    take();
+  }
+  EXPECT_TRUE(coder->Finish().ok());
+  take();
+  return all;
+}
+
+TEST(KingletHpp, Archives) {
+  using kinglet::Coder;
+  const Model model = OpenModel(TEST_MODEL_CACHE);
+  kinglet::CoderOptions options;
+  options.block_size = 1024;
+  std::string text;
+  while (text.size() < 3000) text += "the w3 w4 unheard, ";
+  const auto archive = Coded(Coder::Compressor(model, options), text, 500);
+  EXPECT_LT(archive.size(), text.size() / 3);
+  const auto restored = Coded(Coder::Decompressor(model), archive, 77);
+  EXPECT_EQ(std::string(restored.begin(), restored.end()), text);
+  options.block_size = 1;
+  EXPECT_EQ(Coder::Compressor(model, options).status().code(), KINGLET_INVALID_ARGUMENT);
+
+  options = {};
+  options.salvage = 1;
+  Coder coder = std::move(*Coder::Decompressor(model, options));
+  ASSERT_TRUE(coder.Add(archive.data(), archive.size() - 25).ok());
+  ASSERT_TRUE(coder.Finish().ok());
+  for (const size_t block : {1024, 1024, 0}) EXPECT_EQ(coder.Take()->size(), block);
+  EXPECT_NE(coder.Damages()->find("after block 2"), std::string::npos) << *coder.Damages();
+  ASSERT_TRUE(coder.Cancel().ok());
+  EXPECT_EQ(coder.Take().status().code(), KINGLET_CANCELLED);
+  const Coder moved = std::move(coder);
+  EXPECT_EQ(coder.Finish().code(), KINGLET_INVALID_ARGUMENT);  // NOLINT: moved from on purpose
 }
 
 TEST(KingletHpp, Embeddings) {

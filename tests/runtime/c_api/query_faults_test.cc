@@ -311,6 +311,30 @@ TEST(CApi, WhatAModelReportsOfItselfWithoutMemory) {
          kinglet_generation_destroy(generation);
          return status;
        }},
+      {"compress and restore",
+       [&](Answer& a) {
+         char archive[400];
+         uint64_t size = 0;
+         kinglet_coder_options options;
+         kinglet_coder_options_init(&options, sizeof options);
+         options.block_size = 1024;
+         options.threads = 2;
+         const auto pass = [&](auto create, const char* input, uint64_t count, char* out,
+                               uint64_t room, uint64_t* length) {
+           kinglet_coder* coder = nullptr;
+           kinglet_status status = create(model, &options, &coder);
+           if (status == KINGLET_OK) status = kinglet_coder_add(coder, input, count);
+           if (status == KINGLET_OK) status = kinglet_coder_finish(coder);
+           if (status == KINGLET_OK) status = kinglet_coder_take(coder, out, room, length);
+           kinglet_coder_destroy(coder);
+           return status;
+         };
+         static const std::string text(2000, 'w');  // made before an allocation fails
+         const kinglet_status status = pass(kinglet_compressor_create, text.data(), text.size(),
+                                            archive, sizeof archive, &size);
+         if (status != KINGLET_OK) return status;
+         return pass(kinglet_decompressor_create, archive, size, a.text, sizeof a.text, &a.needed);
+       }},
   };
   for (const auto& [name, ask] : calls) {
     const Checked checked(ask);

@@ -10,10 +10,10 @@ namespace {
 TEST(ArchiveFormat, HeadersComeBackAndNoFlippedBitDoes) {
   ArchiveHeader archive;
   archive.block_size = 4096;
-  archive.SetModel("00112233445566778899aabbccddeeff");
-  EXPECT_EQ(archive.ModelText(), "00112233445566778899aabbccddeeff");
+  archive.model = {3, 5};
   const auto read = ArchiveHeader::Of(archive.Bytes());
   ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->model, archive.model);
   EXPECT_EQ(read->Bytes(), archive.Bytes());
 
   const BlockHeader block = {BlockKind::kCoded, 4096, 700, 0x123456789ABCDEF0};

@@ -27,6 +27,8 @@ TEST(BlockTeam, ThreadsChangeNoByte) {
 }
 
 TEST(BlockTeam, RefusesWhatHasBitsOfItsOwn) {
+  const auto ids_only = Open(TinyMicronet({.vocabulary = false}), "cpu");
+  EXPECT_EQ(BlockTeam::Create(ids_only, 1).status().code(), KINGLET_UNSUPPORTED);
   EXPECT_EQ(BlockTeam::Create(TinyWords("ref64"), 1).status().code(), KINGLET_UNSUPPORTED);
   EXPECT_EQ(BlockTeam::Create(TinyWords(), 0).status().code(), KINGLET_INVALID_ARGUMENT);
 }

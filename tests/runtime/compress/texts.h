@@ -79,18 +79,33 @@ inline std::shared_ptr<const Model> TinyWords(const std::string& backend = "cpu"
   return Open(TinyMicronet({.quantised = true, .bits = 9, .cache_capacity = 8}), backend);
 }
 
+// Gives the input in pieces of `piece` bytes to a writer or reader, whose output `out` gets.
+template <class Archive>
+Status PassAll(Archive& archive, std::span<const std::byte> input, size_t piece, Bytes& out) {
+  const auto take = [&]() -> Status {
+    for (size_t before = SIZE_MAX; out.size() != before;) {
+      before = out.size();
+      KINGLET_RETURN_IF_ERROR(archive.Next(out));
+    }
+    return Status();
+  };
+  while (!input.empty()) {
+    const auto part = input.first(std::min(piece, input.size()));
+    archive.Add(part);
+    KINGLET_RETURN_IF_ERROR(take());
+    input = input.subspan(part.size());
+  }
+  archive.EndOfInput();
+  return take();
+}
+
 // The archive, with the text given in pieces of `piece` bytes.
 inline Bytes CompressAll(const std::shared_ptr<const Model>& model, const Bytes& text,
                          const ArchiveWriter::Options& options = {}, size_t piece = SIZE_MAX) {
   auto writer = ArchiveWriter::Create(model, options);
   EXPECT_TRUE(writer.ok()) << writer.status().message();
   Bytes out;
-  for (size_t at = 0; at < text.size(); at += std::min(piece, text.size() - at)) {
-    const auto part = std::span(text).subspan(at, std::min(piece, text.size() - at));
-    const Status status = writer->Add(part, out);
-    EXPECT_TRUE(status.ok()) << status.message();
-  }
-  const Status status = writer->Finish(out);
+  const Status status = PassAll(*writer, text, piece, out);
   EXPECT_TRUE(status.ok()) << status.message();
   return out;
 }
@@ -106,12 +121,7 @@ inline RestoredText RestoreAll(const std::shared_ptr<const Model>& model, const 
   auto reader = ArchiveReader::Create(model, options);
   EXPECT_TRUE(reader.ok()) << reader.status().message();
   RestoredText restored;
-  for (size_t at = 0; at < archive.size(); at += std::min(piece, archive.size() - at)) {
-    const auto part = std::span(archive).subspan(at, std::min(piece, archive.size() - at));
-    restored.status = reader->Add(part, restored.text);
-    if (!restored.status.ok()) return restored;
-  }
-  restored.status = reader->Finish(restored.text);
+  restored.status = PassAll(*reader, archive, piece, restored.text);
   restored.damages = reader->damages();
   return restored;
 }

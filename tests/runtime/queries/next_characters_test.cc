@@ -17,7 +17,7 @@ TEST(NextCharacters, AreCodePointsOrBytesThatBeginNoCharacter) {
   const auto segments = Vocabulary::Pack(tokens);
   ASSERT_TRUE(segments.ok());
   const auto vocabulary = Vocabulary::FromSegments(static_cast<uint32_t>(tokens.size()),
-                                                   segments->tokens, segments->ranks);
+                                                   segments->words, segments->ranks);
   ASSERT_TRUE(vocabulary.ok());
   const auto texts = [&](const std::string& prefix) {
     std::vector<std::string> found;
