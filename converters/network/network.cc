@@ -319,7 +319,8 @@ std::vector<std::string> Network::Unused() const {
   std::vector<std::string> unused;
   for (const CheckpointTensor& tensor : order_) {
     // Modules without a state of their own leave an empty one (torch's get_extra_state).
-    const bool is_empty_state = tensor.name.ends_with("_extra_state") && Count(tensor.shape) == 0;
+    const bool is_empty_state = tensor.name.ends_with("_extra_state") &&
+                                std::count(tensor.shape.begin(), tensor.shape.end(), 0u) > 0;
     if (tensor.spare || claimed_.contains(tensor.name) || excluded_.contains(tensor.name) ||
         IsBatchCounter(tensor.name) || is_empty_state) {
       continue;

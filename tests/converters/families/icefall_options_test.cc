@@ -20,7 +20,7 @@ class IcefallOptions {
  public:
   explicit IcefallOptions(const std::string& folder)
       : tensors_(OpenCheckpointFile(KINGLET_TEST_DATA "/speech-lm-variants/" + folder)->tensors),
-        family_(**ChooseFamily("", {.checkpoint = "epoch-1.pt", .weights = tensors_})) {}
+        family_(**ChooseFamily("", {"", "", std::nullopt, tensors_})) {}
 
   Result<LoadedModel> Load(const std::vector<std::pair<std::string, Value>>& options) const {
     ModuleNodes nodes;
