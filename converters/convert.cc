@@ -88,20 +88,23 @@ Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
   KINGLET_ASSIGN_OR_RETURN(const CheckpointTensors more, ReadSources(recipe));
   KINGLET_ASSIGN_OR_RETURN(const FamilyTables tables,
                            FamilyTables::Make(recipe, file.tensors, more, MachineThreads()));
-  KINGLET_ASSIGN_OR_RETURN(const Family* family,
-                           ChooseFamily(recipe.family.empty() ? options.family : recipe.family,
-                                        file.path, tables.weights()));
+  FamilyInput input = InputOf(file, tables.weights());
+  KINGLET_ASSIGN_OR_RETURN(
+      const Family* family,
+      ChooseFamily(recipe.family.empty() ? options.family : recipe.family, input));
   KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
   family_name = family->name;
-  const PickleNode* root = file.checkpoint ? &file.checkpoint->root() : nullptr;
   IgnoredOptions ignored{options.ignored_options};
   const Status modules =
       CheckPickledModules(family->modules == nullptr ? nullptr : &family->modules(), file.modules,
                           family->name, file.path, &ignored);
   if (!modules.ok()) return WithNextStep(modules, tables.weights());
-  Result<LoadedModel> model = family->load(
-      {file.path, options.config, file.step, tables.weights(), file.modules, root,
-       options.memory_length, options.define_cache_rows, options.vocabulary, &ignored});
+  input.config = options.config;
+  input.memory_length = options.memory_length;
+  input.define_cache_rows = options.define_cache_rows;
+  input.vocabulary = options.vocabulary;
+  input.ignored = &ignored;
+  Result<LoadedModel> model = family->load(input);
   if (!model.ok()) return WithNextStep(model.status(), tables.weights());
   KINGLET_RETURN_IF_ERROR(CheckAllMet(ignored));
   KINGLET_RETURN_IF_ERROR(tables.Place(*model));
@@ -133,7 +136,7 @@ Status CheckAgainstModel(const ConvertOptions& options, const LoadedModel& model
 // The checkpoint, or the mean of all checkpoints that are named.
 Result<CheckpointFile> OpenCheckpoints(const std::string& path, const ConvertOptions& options,
                                        const Recipe& recipe) {
-  const SourcePlace place = {recipe.state_dict, recipe.prefix};
+  const NetworkPlace place = {recipe.state_dict, recipe.prefix};
   std::vector<CheckpointFile> files;
   KINGLET_ASSIGN_OR_RETURN(CheckpointFile first, OpenCheckpointFile(path, place));
   files.push_back(std::move(first));

@@ -11,22 +11,18 @@ CodedRows::CodedRows(const TensorView& view)
   if (view_.scheme.pools.size() > 1) pool_firsts_ = view_.scheme.PoolFirsts();
 }
 
-void CodedRows::Codes(uint64_t row, uint32_t* out) const {
+uint32_t CodedRows::Code(uint64_t row, uint32_t position) const {
   const CodingScheme& scheme = view_.scheme;
-  if (view_.seed) {
-    for (uint32_t j = 0; j < scheme.positions; ++j) {
-      out[j] = HashedCode(*view_.seed, static_cast<uint32_t>(row), j, scheme.PoolSize(j));
-    }
-    return;
-  }
-  for (uint32_t j = 0; j < scheme.positions; ++j) {
-    out[j] = LoadField(view_.codes, bits_, row * scheme.positions + j);
-  }
+  if (!view_.seed) return LoadField(view_.codes, bits_, row * scheme.positions + position);
+  return HashedCode(*view_.seed, static_cast<uint32_t>(row), position, scheme.PoolSize(position));
+}
+
+void CodedRows::Codes(uint64_t row, uint32_t* out) const {
+  for (uint32_t j = 0; j < positions(); ++j) out[j] = Code(row, j);
 }
 
 void CodedRows::CodebookRows(uint64_t row, uint32_t* out) const {
-  Codes(row, out);
-  for (size_t j = 0; j < pool_firsts_.size(); ++j) out[j] += static_cast<uint32_t>(pool_firsts_[j]);
+  for (uint32_t j = 0; j < positions(); ++j) out[j] = CodebookRow(row, j);
 }
 
 std::span<const std::byte> CodedRows::Memory(uint64_t begin, uint64_t end) const {

@@ -21,7 +21,12 @@ class CodedRows {
   // out[positions()]. In a file that is not verified yet a stored code may be beyond its pool, but
   // is below 2^CodeBits().
   void Codes(uint64_t row, uint32_t* out) const;
-  // Like Codes, but as row numbers of the codebook.
+  // The row of the codebook that the code of position `position` of `row` stands for.
+  uint32_t CodebookRow(uint64_t row, uint32_t position) const {
+    const uint64_t first = pool_firsts_.empty() ? 0 : pool_firsts_[position];
+    return Code(row, position) + static_cast<uint32_t>(first);
+  }
+  // CodebookRow of each position, to out[positions()].
   void CodebookRows(uint64_t row, uint32_t* out) const;
   // The stored bytes with the codes of rows [begin, end), or of one row; empty where codes are
   // computed.
@@ -29,6 +34,8 @@ class CodedRows {
   std::span<const std::byte> Memory(uint64_t row) const { return Memory(row, row + 1); }
 
  private:
+  uint32_t Code(uint64_t row, uint32_t position) const;
+
   CodedView view_;
   int bits_;
   std::vector<uint64_t> pool_firsts_;  // [positions]; empty: all are 0

@@ -97,8 +97,8 @@ std::vector<float> DecodedValues(const EncodedTensor& tensor) {
       Overloaded{
           [](const DenseF32& dense) { return dense.values; },
           [](const DenseF16& dense) {
-            std::vector<float> values(dense.words.size());
-            std::transform(dense.words.begin(), dense.words.end(), values.begin(), HalfToFloat);
+            std::vector<float> values(dense.bits.size());
+            std::transform(dense.bits.begin(), dense.bits.end(), values.begin(), HalfToFloat);
             return values;
           },
           [&](const Quantised& quantised) {
@@ -126,7 +126,7 @@ uint64_t CountNonzeros(const EncodedTensor& tensor) {
                           return count_if(dense.values, [](float value) { return value != 0.0f; });
                         },
                         [&](const DenseF16& dense) {
-                          return count_if(dense.words,
+                          return count_if(dense.bits,
                                           [](uint16_t half) { return (half & 0x7FFF) != 0; });
                         },
                         [&](const Quantised& quantised) {

@@ -78,7 +78,7 @@ struct DenseF32 {
   std::vector<float> values;  // [rows, cols]
 };
 struct DenseF16 {
-  std::vector<uint16_t> words;  // [rows, cols], IEEE binary16
+  std::vector<uint16_t> bits;  // [rows, cols], IEEE binary16
 };
 struct Quantised {
   int bits = 0;

@@ -141,7 +141,7 @@ class TensorPacker {
             [&](const DenseF32& dense) {
               return CheckFloats(tensor, dense.values, [](float value) { return value; });
             },
-            [&](const DenseF16& half) { return CheckFloats(tensor, half.words, HalfToFloat); },
+            [&](const DenseF16& half) { return CheckFloats(tensor, half.bits, HalfToFloat); },
             [&](const Quantised& quantised) { return CheckQuantised(tensor, quantised); },
             [&](const Coded& coded) { return CheckCoded(tensor, coded); }},
         tensor.values);
@@ -273,7 +273,7 @@ class TensorPacker {
                                  },
                                  [&](const DenseF16& half) {
                                    PackDense<uint16_t, uint16_t>(
-                                       tensor, FloatType::kF16, half.words,
+                                       tensor, FloatType::kF16, half.bits,
                                        [](uint16_t value) { return (value & 0x7FFF) == 0; }, view);
                                    return Status();
                                  },

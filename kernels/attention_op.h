@@ -86,7 +86,7 @@ struct RelativeRows {
 // One token's keys are not attended to (ESPnet and SpeechBrain call that padding). Every layer of a
 // decoder stores the tokens in the same ring.
 struct MaskedToken {
-  BufferId words;  // state, [window] of kWord: the tokens in the ring's slots
+  BufferId tokens;  // state, [window] of kUint32: the tokens in the ring's slots
   uint32_t token;
 };
 // The score of a slot with the masked token. The slot's weight is then 0, unless all visible slots
@@ -136,8 +136,8 @@ struct WindowAttention {
                positions);
     if (start_row) visit.Weight(*start_row);
     if (masked) {
-      visit.Reads(masked->words);
-      visit.Writes(masked->words);
+      visit.Reads(masked->tokens);
+      visit.Writes(masked->tokens);
     }
     visit.Writes(weights);
     visit.Writes(out);

@@ -6,7 +6,7 @@
 #include "format/small_build.h"
 #include "kernels/cuda/backend.h"
 #include "kernels/nine_bit_row.h"
-#include "kernels/ref/cluster_words.h"
+#include "kernels/ref/cluster_tokens.h"
 #include "kernels/ref/ref.h"
 
 #if defined(KINGLET_HAVE_CPU_BACKEND)
@@ -51,7 +51,7 @@ BufferPart PartOf(const BufferSpec& buffer, size_t real_bytes) {
     case Element::kCode16:
       return {1, 2};
     case Element::kCode32:
-    case Element::kWord:
+    case Element::kUint32:
       return {1, 4};
   }
   return {1, real_bytes};
@@ -109,40 +109,6 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
   layout.token_scratch_bytes = layout.scratch_bytes;
   KINGLET_RETURN_IF_ERROR(lay_out_all(SourceUse::kNone, true));
   return layout;
-}
-
-std::optional<size_t> MakerOfLogits(std::span<const Kernel> kernels, NodeRange nodes) {
-  for (size_t i = nodes.begin; i < nodes.end; ++i) {
-    if (kernels[i].make_logits) return i;
-  }
-  return std::nullopt;
-}
-
-namespace {
-
-// A product that writes the answer runs to its end, because a failed call leaves the answer
-// unchanged. This many chunks, 256 MiB of weights, take less than 100 ms.
-constexpr size_t kMostChunksInAnswer = 16'384;
-
-size_t ChunksOf(const Kernel& kernel) {
-  size_t chunks = 0;
-  for (const Phase& phase : kernel.phases) chunks += phase.chunks;
-  return chunks;
-}
-
-}  // namespace
-
-std::optional<size_t> ClusterMadeInAnswer(const Plan& plan, std::span<const Kernel> kernels) {
-  for (size_t index = plan.clusters.size(); index-- > 0;) {
-    // Tails need a logit of the head.
-    if (index == 0 && plan.clusters.size() > 1) break;
-    const std::optional<size_t> maker = MakerOfLogits(kernels, plan.clusters[index].nodes);
-    if (maker && kernels[*maker].has_finite_logits &&
-        ChunksOf(kernels[*maker]) <= kMostChunksInAnswer) {
-      return index;
-    }
-  }
-  return std::nullopt;
 }
 
 std::span<const Backend> Backends() {

@@ -22,7 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cluster_words.h"
+#include "kernels/cluster_tokens.h"
+#include "kernels/logits.h"
 #include "kernels/plan.h"
 #include "kinglet/status.h"
 
@@ -56,12 +57,7 @@ struct StreamFrame {
   // token writes completely, where tokens of one stream go through the network together. Null means
   // that these buffers are in `state`.
   std::byte* own_state = nullptr;
-  // False if kernels that can make logits again (Kernel::make_logits) need not store them. Equal in
-  // all frames of a call.
-  bool keeps_logits = true;
-  // Where a kernel with Kernel::make_logits stores this frame's logits: the caller's memory for all
-  // logits of the cluster, at any address. Null means in their buffer.
-  float* logits = nullptr;
+  LogitsPlace logits = {};
 };
 
 // Whether several frames are those of consecutive tokens of one stream, in order, rather than those
@@ -140,14 +136,8 @@ struct Kernel {
   std::function<std::vector<MemoryRange>(uint32_t token)> token_weights = {};
   // Weight memory that the run at one position of a stream reads in addition; may be empty.
   std::function<std::vector<MemoryRange>(uint64_t position)> position_weights = {};
-  // Stores logits [first, first + count) of a frame on which the kernel ran without storing them
-  // (StreamFrame::keeps_logits). Null for a kernel that always stores its logits. A kernel that has
-  // this function sums the tiles of its logits while it computes them (LogitTiles).
-  std::function<void(const StreamFrame& frame, uint64_t first, uint64_t count)> make_logits = {};
-  // Whether every logit of the frame is certain to be finite, so that no node of the logits'
-  // cluster can fail. Asked before the kernel runs, once the nodes before it have run on the frame.
-  // Null for a kernel that does not know.
-  std::function<bool(const StreamFrame& frame)> has_finite_logits = {};
+  // Of a product that sums the tiles of its logits while it computes them.
+  LogitMaker logits = {};
   // True for a reference kernel, which is slower and stands in where the backend has no kernel of
   // its own for the node.
   bool is_substitute = false;
@@ -186,14 +176,6 @@ struct Kernel {
     Run(frames, [] { return false; });
   }
 };
-
-// The node of `nodes` whose kernel can compute its logits again (Kernel::make_logits). Returns
-// nullopt if no kernel can.
-std::optional<size_t> MakerOfLogits(std::span<const Kernel> kernels, NodeRange nodes);
-// The last cluster whose kernel can write its logits into the memory of the answer, for a query of
-// every token: a kernel with Kernel::make_logits and Kernel::has_finite_logits that takes less than
-// 100 ms, as it cannot be cancelled. Returns nullopt if no cluster has such a kernel.
-std::optional<size_t> ClusterMadeInAnswer(const Plan& plan, std::span<const Kernel> kernels);
 
 // The location of a buffer. Every buffer starts at a multiple of 64 bytes and is padded to one.
 struct Slot {

@@ -63,13 +63,13 @@ struct DeviceQuery {
 // A device's answer to a query about the token after a lane's last one. Log-probabilities are those
 // of the host's own answer (runtime/queries/distribution.h), bit for bit.
 struct DeviceAnswer {
-  struct Word {
+  struct Token {
     uint32_t id;
     float log_probability;
   };
-  std::vector<Word> words;   // the most probable first, or the word that the query named
-  uint32_t looked_into = 0;  // how many log-probabilities were computed to find `words`
-  uint64_t clusters = 0;     // clusters computed for the answer, a bit each; at most 64 exist
+  std::vector<Token> tokens;  // the most probable first, or the token that the query named
+  uint32_t looked_into = 0;   // how many log-probabilities were computed to find `tokens`
+  uint64_t clusters = 0;      // clusters computed for the answer, a bit each; at most 64 exist
   // The first cluster whose logits are not finite. The number of clusters stands for the cache.
   std::optional<uint32_t> not_finite;
 };
@@ -91,17 +91,17 @@ class DeviceLanes {
   // Queries that the device answers itself. The device computes the clusters that the answers may
   // need, and copies only the answers back.
 
-  // The largest k of RankWords. 0 means that the device answers no queries, so the host does.
-  virtual uint32_t max_ranked_words() const { return 0; }
-  // The k most probable words of each lane. REQUIRES: max_ranked_words() >= k, and, here and below,
-  // max_ranked_words() > 0.
-  virtual Result<std::vector<DeviceAnswer>> RankWords(std::span<const StreamFrame>, uint32_t /*k*/,
-                                                      const DeviceQuery&) {
+  // The largest k of RankTokens. 0 means that the device answers no queries, so the host does.
+  virtual uint32_t max_ranked_tokens() const { return 0; }
+  // The k most probable tokens of each lane. REQUIRES: max_ranked_tokens() >= k, and, here and
+  // below, max_ranked_tokens() > 0.
+  virtual Result<std::vector<DeviceAnswer>> RankTokens(std::span<const StreamFrame>, uint32_t /*k*/,
+                                                       const DeviceQuery&) {
     return CannotRank();
   }
-  // The log-probability of one word for each lane.
+  // The log-probability of one token for each lane.
   virtual Result<std::vector<DeviceAnswer>> LogProbabilities(std::span<const StreamFrame>,
-                                                             std::span<const uint32_t> /*words*/,
+                                                             std::span<const uint32_t> /*tokens*/,
                                                              const DeviceQuery&) {
     return CannotRank();
   }

@@ -24,18 +24,18 @@ namespace kinglet {
 
 // The neural cache (Grave et al. 2017) stores the pair (hidden state of the previous token, current
 // token) before the current token is processed. Does nothing at position 0. Slot (position - 1) mod
-// capacity of `keys` gets `hidden`, and that slot of `words` gets the token.
+// capacity of `keys` gets `hidden`, and that slot of `tokens` gets the token.
 struct CacheAppend {
   static constexpr std::string_view kName = "CacheAppend";
   BufferId hidden;  // [width], of the previous token: floats, or codes
   BufferId keys;    // state, [capacity, width]: floats or codes as hidden, codes perhaps in 9 bits
-  BufferId words;   // state, [capacity] of kWord
+  BufferId tokens;  // state, [capacity] of kUint32
   uint32_t capacity;
 
   void Operands(auto&& visit) const {
     visit.Reads(hidden);
     visit.Writes(keys);
-    visit.Writes(words);
+    visit.Writes(tokens);
   }
 };
 
@@ -45,9 +45,9 @@ struct DefineRows {
   DefineUnit unit;
   std::vector<DefineTensors> tensors;  // of the unit's layers
   RowCacheShape cache;
-  BufferId work;   // [DefineWork(unit).total] of floats: vectors between the layers
-  BufferId rows;   // [cache.rows(), width] of floats: cached rows, for later tokens
-  BufferId words;  // [cache.memory_words()] of kWord: the memory of RowCache
+  BufferId work;       // [DefineWork(unit).total] of floats: vectors between the layers
+  BufferId rows;       // [cache.rows(), width] of floats: cached rows, for later tokens
+  BufferId row_index;  // [cache.index_size()] of kUint32: the memory of RowCache
 
   void Operands(auto&& visit) const {
     for (const DefineTensors& layer : tensors) {
@@ -57,10 +57,10 @@ struct DefineRows {
       if (layer.norm_offset) visit.Weight(*layer.norm_offset);
     }
     visit.Reads(rows);
-    visit.Reads(words);
+    visit.Reads(row_index);
     visit.Writes(work);
     visit.Writes(rows);
-    visit.Writes(words);
+    visit.Writes(row_index);
   }
 };
 
@@ -269,7 +269,7 @@ struct Join {
   }
 };
 
-// y[first, first + count) += x[index]: adds a cluster's logit to the logits of its words.
+// y[first, first + count) += x[index]: adds a cluster's logit to the logits of its tokens.
 struct AddScalar {
   static constexpr std::string_view kName = "AddScalar";
   BufferId x;  // floats

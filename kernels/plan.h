@@ -21,7 +21,7 @@ namespace kinglet {
 // kReal is float, or double in ref64. Codes are integers with one quantiser for the entire buffer;
 // Codes take 16 bits unless the quantiser's largest code is over 32,767. kCode9 is rows of codes
 // that fit in 9 bits (kernels/nine_bit_row.h).
-enum class Element : uint8_t { kReal, kCode9, kCode16, kCode32, kWord };
+enum class Element : uint8_t { kReal, kCode9, kCode16, kCode32, kUint32 };
 
 // The largest code a quantiser can give: round_half_even(max_abs / scale).
 int64_t LargestCode(const ActivationQuantiser& quantiser);
@@ -54,12 +54,12 @@ struct NodeRange {
   size_t begin = 0, end = 0;
 };
 
-// A group of words with a common softmax: the head (cluster 0) or a tail.
+// A group of tokens with a common softmax: the head (cluster 0) or a tail.
 struct ClusterPlan {
   NodeRange nodes;        // fill logits and normaliser from the hidden state
-  uint32_t first, size;   // words
+  uint32_t first, size;   // tokens
   uint32_t parent_logit;  // index of a tail's logit in the head; unused for the head
-  BufferId logits;        // [size] of floats; the head has one logit per tail after its words
+  BufferId logits;        // [size] of floats; the head has one logit per tail after its tokens
   BufferId normaliser;    // LogSumExp::out
   LogitTiles tiles;       // of `logits`
 };
@@ -72,12 +72,12 @@ struct CachePlan {
   // does.
   uint64_t first_position;
   double lambda;
-  BufferId words;    // state, [capacity] of kWord
+  BufferId tokens;   // state, [capacity] of kUint32
   BufferId weights;  // [capacity] of floats
   BufferId total;    // [1] of floats
 };
 
-// Computes the class scores of a list of words, after the context nodes of its last word.
+// Computes the class scores of a list of words, after the context nodes of its last token.
 struct ClassifierPlan {
   NodeRange nodes;  // fill logits and normaliser from the bag
   std::optional<uint32_t> padding;
@@ -124,7 +124,7 @@ struct Plan {
   NodeRange context;        // run for every token
   BufferId hidden{};        // the context's result, which all queries read: floats, or codes
   std::vector<ClusterPlan>
-      clusters;  // head first, then tails in word order; empty without a language model
+      clusters;  // head first, then tails in token order; empty without a language model
   std::optional<CachePlan> cache;
   std::optional<ClassifierPlan> classifier;
   std::optional<EncoderPlan> encoder;

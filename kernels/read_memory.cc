@@ -19,12 +19,12 @@ using ReadLines = uint64_t (*)(const std::byte* lines, size_t count);
 uint64_t ReadLinesWithoutVectors(const std::byte* lines, size_t count) {
   uint64_t sums[kLine / sizeof(uint64_t)] = {};
   for (size_t i = 0; i < count; ++i) {
-    uint64_t words[kLine / sizeof(uint64_t)];
-    std::memcpy(words, lines + i * kLine, kLine);
-    for (size_t w = 0; w < kLine / sizeof(uint64_t); ++w) sums[w] ^= words[w];
+    uint64_t values[kLine / sizeof(uint64_t)];
+    std::memcpy(values, lines + i * kLine, kLine);
+    for (size_t w = 0; w < kLine / sizeof(uint64_t); ++w) sums[w] ^= values[w];
   }
   uint64_t sum = 0;
-  for (const uint64_t word : sums) sum ^= word;
+  for (const uint64_t value : sums) sum ^= value;
   return sum;
 }
 
@@ -49,9 +49,9 @@ uint8_t ReadMemory(MemoryRange range) {
   const size_t past = reinterpret_cast<uintptr_t>(range.data()) % kLine;
   const size_t before = std::min(past == 0 ? 0 : kLine - past, range.size());
   const size_t lines = (range.size() - before) / kLine;
-  uint64_t word = lines == 0 ? 0 : read_lines(range.data() + before, lines);
-  for (int half = 32; half >= 8; half /= 2) word ^= word >> half;
-  return static_cast<uint8_t>(static_cast<uint8_t>(word) ^ ReadBytes(range.first(before)) ^
+  uint64_t folded = lines == 0 ? 0 : read_lines(range.data() + before, lines);
+  for (int half = 32; half >= 8; half /= 2) folded ^= folded >> half;
+  return static_cast<uint8_t>(static_cast<uint8_t>(folded) ^ ReadBytes(range.first(before)) ^
                               ReadBytes(range.subspan(before + lines * kLine)));
 }
 

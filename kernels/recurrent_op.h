@@ -80,39 +80,39 @@ struct QrnnGates {
 };
 
 // Adds the vector of one word of a list to the features of a bag of words: the sum, the number of
-// words and the element-wise maximum. Position 0 of a list first resets the features. The padding
-// word counts as a vector of zeros for the maximum, and not at all for the sum and the number. The
+// tokens and the element-wise maximum. Position 0 of a list first resets the features. The padding
+// token counts as a vector of zeros for the maximum, and not at all for the sum and the number. The
 // sum is one chain in list order.
 struct BagAppend {
   static constexpr std::string_view kName = "BagAppend";
   BufferId embedded;                // [n] of floats
   BufferId sum;                     // state, [n] of floats
-  BufferId words;                   // state, [1] of kWord: how many are in the sum
+  BufferId count;                   // state, [1] of kUint32: how many are in the sum
   std::optional<BufferId> largest;  // state, [n] of floats
   std::optional<uint32_t> padding;
 
   void Operands(auto&& visit) const {
     visit.Reads(embedded);
     visit.Reads(sum);
-    visit.Reads(words);
+    visit.Reads(count);
     if (largest) visit.Reads(*largest);
     visit.Writes(sum);
-    visit.Writes(words);
+    visit.Writes(count);
     if (largest) visit.Writes(*largest);
   }
 };
 
-// out = sum / words, followed by the maximum if the bag has one. REQUIRES: at least one word was
+// out = sum / count, followed by the maximum if the bag has one. REQUIRES: at least one token was
 // not padding.
 struct BagFeatures {
   static constexpr std::string_view kName = "BagFeatures";
-  BufferId sum, words;
+  BufferId sum, count;
   std::optional<BufferId> largest;
   BufferId out;  // [n] or [2 n] of floats
 
   void Operands(auto&& visit) const {
     visit.Reads(sum);
-    visit.Reads(words);
+    visit.Reads(count);
     if (largest) visit.Reads(*largest);
     visit.Writes(out);
   }

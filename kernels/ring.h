@@ -64,7 +64,7 @@ struct RingWindow {
   KINGLET_HOST_DEVICE constexpr uint32_t FirstFilled() const { return size - filled; }
 };
 
-// The pairs (hidden state, word) of a neural cache that take part in the distribution after the
+// The pairs (hidden state, token) of a neural cache that take part in the distribution after the
 // token at `position`: ring slots [0, CachePairs). The token at `position` appends the pair of the
 // hidden state before it, so that the ring's row is position - 1.
 KINGLET_HOST_DEVICE constexpr uint32_t CachePairs(uint64_t position, uint32_t capacity,

@@ -18,22 +18,22 @@ struct RowCacheShape {
   static constexpr uint32_t kWays = 8;
   uint32_t sets = 0, ways = 0;
 
-  // A cache of at most `rows` rows: as many sets of 8 as fit, or a slot for each word if there is
+  // A cache of at most `rows` rows: as many sets of 8 as fit, or a slot for each token if there is
   // room for all. REQUIRES: both at least 1.
-  static RowCacheShape Of(uint32_t rows, uint32_t words) {
-    if (rows >= words) return {words, 1};
+  static RowCacheShape Of(uint32_t rows, uint32_t tokens) {
+    if (rows >= tokens) return {tokens, 1};
     const uint32_t ways = std::min(rows, kWays);
     return {rows / ways, ways};
   }
   uint64_t rows() const { return uint64_t{sets} * ways; }
   // How many 32-bit values of memory the cache needs: two for each row. All zeros are an empty
   // cache.
-  uint64_t memory_words() const { return 2 * rows(); }
+  uint64_t index_size() const { return 2 * rows(); }
 };
 
 class RowCache {
  public:
-  // `memory` has shape.memory_words() values and outlives the cache.
+  // `memory` has shape.index_size() values and outlives the cache.
   RowCache(const RowCacheShape& shape, uint32_t* memory) : shape_(shape), memory_(memory) {}
 
   // The slot of the token's row, which becomes the most recently used.

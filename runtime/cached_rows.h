@@ -21,14 +21,14 @@ class CachedRows {
   explicit CachedRows(const EmbedRow& embedding) {
     if (!embedding.define) return;
     shape_ = embedding.define->cache;
-    words_.resize(shape_.memory_words());
+    index_.resize(shape_.index_size());
   }
 
   // Records that the stream processes the token. Returns whether the token's row is in the cache;
   // always false in a plan without a row cache.
   bool Step(uint32_t token) {
-    if (words_.empty()) return false;
-    RowCache cache(shape_, words_.data());
+    if (index_.empty()) return false;
+    RowCache cache(shape_, index_.data());
     if (cache.Find(token)) return true;
     cache.Take(token);
     return false;
@@ -36,7 +36,7 @@ class CachedRows {
 
  private:
   RowCacheShape shape_;
-  std::vector<uint32_t> words_;  // empty if the plan has no cache
+  std::vector<uint32_t> index_;  // empty if the plan has no cache
 };
 
 }  // namespace kinglet

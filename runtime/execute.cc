@@ -104,10 +104,8 @@ bool RunKernel(const Kernel& kernel, std::span<StreamFrame> frames, WorkerTeam* 
                      [&](const Phase& phase) { return RunPhase(phase, frames, *team, cancel); });
 }
 
-}  // namespace
-
 Status RunNodes(const Model& model, NodeRange range, std::span<StreamFrame> frames,
-                Execution& execution) {
+                Execution& execution, const CancelFlag* cancel) {
   if (execution.device != nullptr) {
     if (range.begin < range.end) {
       KINGLET_RETURN_IF_ERROR(
@@ -121,19 +119,31 @@ Status RunNodes(const Model& model, NodeRange range, std::span<StreamFrame> fram
       ShouldWake(model.kernels().subspan(range.begin, range.end - range.begin), frames.size())) {
     team->Wake();
   }
-  const bool all_or_none = !frames.empty() && frames.front().logits != nullptr;
   for (size_t i = range.begin; i < range.end; ++i) {
-    if ((i == range.begin || !all_or_none) && execution.cancel.load(std::memory_order_relaxed)) {
+    if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) {
       return TakeCancel(execution, "node " + model.plan().nodes[i].name);
     }
     if (observers.before) observers.before(model.plan().nodes[i], frames);
     const Kernel& kernel = model.kernels()[i];
-    if (!RunKernel(kernel, frames, team, all_or_none ? nullptr : &execution.cancel)) {
+    if (!RunKernel(kernel, frames, team, cancel)) {
       return TakeCancel(execution, "node " + model.plan().nodes[i].name);
     }
     if (observers.after) observers.after(model.plan().nodes[i], frames);
   }
   return Status();
+}
+
+}  // namespace
+
+Status RunNodes(const Model& model, NodeRange range, std::span<StreamFrame> frames,
+                Execution& execution) {
+  return RunNodes(model, range, frames, execution, &execution.cancel);
+}
+
+Status RunAllNodes(const Model& model, NodeRange range, std::span<StreamFrame> frames,
+                   Execution& execution) {
+  KINGLET_RETURN_IF_ERROR(TakeCancel(execution, "node " + model.plan().nodes[range.begin].name));
+  return RunNodes(model, range, frames, execution, nullptr);
 }
 
 }  // namespace kinglet

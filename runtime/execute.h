@@ -33,11 +33,14 @@ struct Execution {
 
 // Runs the nodes, each on all frames before the next one. Wakes the team's workers if there is
 // enough work for them, and leaves them awake. KINGLET_CANCELLED if `cancel` was set: only the
-// nodes before have run, and perhaps a part of the next one; on frames with StreamFrame::logits all
-// nodes run or no node does. A device runs all nodes or no node, and may still be running after the
-// call. Throws std::bad_alloc: reference kernels allocate.
+// nodes before have run, and perhaps a part of the next one. A device runs all nodes or none, and
+// may still be running after the call. Throws std::bad_alloc: reference kernels allocate.
 Status RunNodes(const Model& model, NodeRange range, std::span<StreamFrame> frames,
                 Execution& execution);
+// RunNodes, but once it has begun it is not cancelled: all nodes run or no node does. REQUIRES: at
+// least one node.
+Status RunAllNodes(const Model& model, NodeRange range, std::span<StreamFrame> frames,
+                   Execution& execution);
 
 // Clears `cancel` and returns KINGLET_CANCELLED if the flag was set. `what` names what was about to
 // run, for the message.

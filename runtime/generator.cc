@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "format/digest.h"
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 
 namespace kinglet {
 
@@ -40,7 +40,7 @@ Status Generator::Feed(std::span<const uint32_t> prompt) {
 // Copies the stream after the prompt to every lane.
 Status Generator::Begin() {
   if (session_->position() == 0) {
-    const std::optional<uint32_t> begin = SpecialWordsOf(session_->model()).begin;
+    const std::optional<uint32_t> begin = SpecialTokensOf(session_->model()).begin;
     if (!begin) {
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, "generate", "prompt",
                              "tokens to continue from, because no word begins a text of this model",
@@ -71,23 +71,23 @@ Result<bool> Generator::Next() {
   if (!begun_) KINGLET_RETURN_IF_ERROR(Begin());
   begun_ = true;
   if (lanes_.empty()) return false;
-  if (!stepped_) KINGLET_RETURN_IF_ERROR(session_->StepLanes(lanes_, words_));
+  if (!stepped_) KINGLET_RETURN_IF_ERROR(session_->StepLanes(lanes_, tokens_));
   stepped_ = true;
   std::vector<uint64_t> seeds;
   seeds.reserve(lanes_.size());
   for (const uint32_t lane : lanes_) seeds.push_back(SeedOfStream(options_.seed, lane));
-  words_.resize(lanes_.size());
-  KINGLET_RETURN_IF_ERROR(session_->DrawLanes(lanes_, seeds, options_.draw, words_));
+  tokens_.resize(lanes_.size());
+  KINGLET_RETURN_IF_ERROR(session_->DrawLanes(lanes_, seeds, options_.draw, tokens_));
   stepped_ = false;
   size_t continuing = 0;
   for (size_t i = 0; i < lanes_.size(); ++i) {
-    Take(lanes_[i], words_[i]);
+    Take(lanes_[i], tokens_[i]);
     if (streams_[lanes_[i]].ended) continue;
     lanes_[continuing] = lanes_[i];
-    words_[continuing++] = words_[i];
+    tokens_[continuing++] = tokens_[i];
   }
   lanes_.resize(continuing);
-  words_.resize(continuing);
+  tokens_.resize(continuing);
   return continuing > 0;
 }
 

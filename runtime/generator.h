@@ -1,4 +1,4 @@
-// Text that a model generates: streams of drawn words after one prompt.
+// Text that a model generates: streams of drawn tokens after one prompt.
 #ifndef KINGLET_RUNTIME_GENERATOR_H_
 #define KINGLET_RUNTIME_GENERATOR_H_
 
@@ -35,7 +35,7 @@ class Generator {
   static Result<Generator> Create(const std::shared_ptr<const Model>& model,
                                   const GenerationOptions& options);
   // Feeds the prompt, or its next part. After an error the tokens before the one refused were fed.
-  // Errors: those of Session::StepToken. REQUIRES: no word was drawn yet.
+  // Errors: those of Session::StepToken. REQUIRES: no token was drawn yet.
   Status Feed(std::span<const uint32_t> prompt);
 
   struct Stream {
@@ -46,10 +46,10 @@ class Generator {
     bool ended = false;
   };
   const std::vector<Stream>& streams() const { return streams_; }
-  // Draws a word for every stream that has not ended. Returns whether a stream continues. Errors:
-  // those of Session::Draw and of stepping, after which no stream has a further word;
-  // KINGLET_INVALID_ARGUMENT if the prompt is empty and no word begins a text of this model. After
-  // std::bad_alloc streams may lack a word.
+  // Draws a token for every stream that has not ended. Returns whether a stream continues. Errors:
+  // those of Session::Draw and of stepping, after which no stream has a further token;
+  // KINGLET_INVALID_ARGUMENT if the prompt is empty and no token begins a text of this model. After
+  // std::bad_alloc streams may lack a token.
   Result<bool> Next();
 
  private:
@@ -61,11 +61,11 @@ class Generator {
   std::unique_ptr<Session> session_;
   GenerationOptions options_;
   std::vector<Stream> streams_;
-  std::vector<StreamText> texts_;  // that of the prompt alone, until the first word is drawn
-  // The lanes of the streams that continue, and the word that was drawn last for each.
-  std::vector<uint32_t> lanes_, words_;
+  std::vector<StreamText> texts_;  // that of the prompt alone, until the first token is drawn
+  // The lanes of the streams that continue, and the token that was drawn last for each.
+  std::vector<uint32_t> lanes_, tokens_;
   bool begun_ = false;
-  bool stepped_ = true;  // whether words_ were stepped
+  bool stepped_ = true;  // whether tokens_ were stepped
 };
 
 }  // namespace kinglet

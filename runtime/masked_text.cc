@@ -12,7 +12,7 @@ MaskedText MaskedTextOf(const TokenizedText& tokenized) {
   return text;
 }
 
-Result<MaskWords> MaskWordsOf(const Model& model, const std::string& asker) {
+Result<MaskTokens> MaskTokensOf(const Model& model, const std::string& asker) {
   if (!model.plan().reading || model.plan().clusters.empty()) {
     return Status::Refusal(
         KINGLET_UNSUPPORTED, asker, "model", "one that predicts masked words",
@@ -31,7 +31,7 @@ Result<MaskWords> MaskWordsOf(const Model& model, const std::string& asker) {
     }
     ids[i] = *id;
   }
-  return MaskWords{ids[0], ids[1], ids[2]};
+  return MaskTokens{ids[0], ids[1], ids[2]};
 }
 
 Result<double> MaskedLogProbability(const MaskedText& text, uint64_t position, uint32_t mask,

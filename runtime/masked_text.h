@@ -1,6 +1,6 @@
-// Scores a text's words with a masked model: each word in turn is replaced by [MASK], and the model
-// reads the text again. No result is kept between these readings, because every vector depends on
-// every word.
+// Scores a text's tokens with a masked model: each token in turn is replaced by [MASK], and the
+// model reads the text again. No result is kept between these readings, because every vector
+// depends on every token.
 #ifndef KINGLET_RUNTIME_MASKED_TEXT_H_
 #define KINGLET_RUNTIME_MASKED_TEXT_H_
 
@@ -24,17 +24,17 @@ struct MaskedText {
 // A text from a BERT tokenizer, which adds [CLS], [SEP] and the segments.
 MaskedText MaskedTextOf(const TokenizedText& tokenized);
 
-// The words of BERT's vocabularies that stand for no text.
-struct MaskWords {
+// The tokens of BERT's vocabularies that stand for no text.
+struct MaskTokens {
   uint32_t mask, begin, separator;  // [MASK], [CLS], [SEP]
 };
-// The model's MaskWords. KINGLET_UNSUPPORTED, on behalf of `asker`, for a model that predicts no
-// masked words or lacks one of these words.
-Result<MaskWords> MaskWordsOf(const Model& model, const std::string& asker);
+// The model's MaskTokens. KINGLET_UNSUPPORTED, on behalf of `asker`, for a model that predicts no
+// masked tokens or lacks one of these tokens.
+Result<MaskTokens> MaskTokensOf(const Model& model, const std::string& asker);
 
 // Whether a text's token takes part in its pseudo-log-likelihood: not [CLS] and [SEP].
-inline bool IsScored(uint32_t id, const MaskWords& words) {
-  return id != words.begin && id != words.separator;
+inline bool IsScored(uint32_t id, const MaskTokens& tokens) {
+  return id != tokens.begin && id != tokens.separator;
 }
 
 // ln p of the token at `position`, predicted from the text with [MASK] at this position. The sum

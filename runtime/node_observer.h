@@ -12,7 +12,7 @@ struct StreamFrame;
 
 // Called for each node, with the frames of all streams on which the node runs. On a device the node
 // has ended when the function is called, and the frames' memory is not what the node worked on.
-// Logits may not be in their buffer (StreamFrame::keeps_logits and logits). Must not throw.
+// Logits may not be in their buffer (LogitsPlace). Must not throw.
 using NodeObserver = std::function<void(const Node& node, std::span<const StreamFrame> frames)>;
 struct NodeObservers {
   NodeObserver before, after;  // empty functions are not called

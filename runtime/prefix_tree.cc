@@ -83,12 +83,12 @@ class TreeWalk {
       KINGLET_RETURN_IF_ERROR(FillLanes());
       if (lanes_.empty()) return stepped;
       nodes_.clear();
-      words_.clear();
+      tokens_.clear();
       for (const uint32_t lane : lanes_) {
         nodes_.push_back(*next_[lane]);
-        words_.push_back(ids_[nodes_.back()]);
+        tokens_.push_back(ids_[nodes_.back()]);
       }
-      KINGLET_RETURN_IF_ERROR(session_.StepLanes(lanes_, words_));
+      KINGLET_RETURN_IF_ERROR(session_.StepLanes(lanes_, tokens_));
       stepped += lanes_.size();
       for (size_t begin = 0; begin < lanes_.size(); begin += together_) {
         KINGLET_RETURN_IF_ERROR(Ask(begin, std::min(lanes_.size(), begin + together_)));
@@ -137,21 +137,21 @@ class TreeWalk {
   // Sets the values of the children of nodes_[begin, end). The query for all first children
   // computes most of what the queries for the others need.
   Status Ask(size_t begin, size_t end) {
-    words_.clear();
-    for (size_t i = begin; i < end; ++i) words_.push_back(ids_[children_.Of(nodes_[i]).front()]);
-    answers_.resize(words_.size());
+    tokens_.clear();
+    for (size_t i = begin; i < end; ++i) tokens_.push_back(ids_[children_.Of(nodes_[i]).front()]);
+    answers_.resize(tokens_.size());
     const auto lanes = std::span<const uint32_t>(lanes_).subspan(begin, end - begin);
-    KINGLET_RETURN_IF_ERROR(session_.LogProbabilityLanes(lanes, words_, answers_));
+    KINGLET_RETURN_IF_ERROR(session_.LogProbabilityLanes(lanes, tokens_, answers_));
     for (size_t i = begin; i < end; ++i) {
       values_[children_.Of(nodes_[i]).front()] = answers_[i - begin];
     }
     for (size_t i = begin; i < end; ++i) {
       const auto others = children_.Of(nodes_[i]).subspan(1);
       if (others.empty()) continue;
-      words_.clear();
-      for (const uint32_t child : others) words_.push_back(ids_[child]);
-      answers_.resize(words_.size());
-      KINGLET_RETURN_IF_ERROR(session_.LogProbabilitiesOf(words_, answers_, lanes_[i]));
+      tokens_.clear();
+      for (const uint32_t child : others) tokens_.push_back(ids_[child]);
+      answers_.resize(tokens_.size());
+      KINGLET_RETURN_IF_ERROR(session_.LogProbabilitiesOf(tokens_, answers_, lanes_[i]));
       for (size_t j = 0; j < others.size(); ++j) values_[others[j]] = answers_[j];
     }
     return {};
@@ -186,7 +186,7 @@ class TreeWalk {
   std::vector<Waiting> waiting_;
   uint32_t root_ = 0;
   const uint64_t together_;  // lanes for which a session remembers what queries computed
-  std::vector<uint32_t> lanes_, nodes_, words_;
+  std::vector<uint32_t> lanes_, nodes_, tokens_;
   std::vector<double> answers_;
 };
 

@@ -17,7 +17,7 @@ namespace kinglet {
 
 inline constexpr uint32_t kNoParent = std::numeric_limits<uint32_t>::max();
 
-// A tree whose nodes are tokens: node n is word ids[n] after node parents[n] < n. A node whose
+// A tree whose nodes are tokens: node n is token ids[n] after node parents[n] < n. A node whose
 // parent is kNoParent begins a stream, and any number of nodes may.
 struct PrefixTree {
   std::vector<uint32_t> parents, ids;
@@ -40,7 +40,7 @@ class PrefixTreeBuilder {
   std::unordered_map<uint64_t, uint32_t> children_;  // by parent and id
 };
 
-// values[n] = log p of node n's word after the nodes that lead to node n, or 0 if its parent is
+// values[n] = log p of node n's token after the nodes that lead to node n, or 0 if its parent is
 // kNoParent: the bits of a stream that processes these tokens alone, with any number of lanes and
 // threads. Returns the number of tokens that were processed, one for each node that is a parent.
 //

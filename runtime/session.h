@@ -28,14 +28,14 @@
 #include "runtime/queries/interval.h"
 #include "runtime/queries/next_characters.h"
 #include "runtime/queries/query_options.h"
-#include "runtime/queries/word_set.h"
+#include "runtime/queries/token_set.h"
 #include "runtime/state.h"
 
 namespace kinglet {
 
 struct PartialContext;       // runtime/partial_context.h
 struct DeviceWork;           // kernels/device_program.h
-enum class Scale : uint8_t;  // runtime/queries/word_probabilities.h
+enum class Scale : uint8_t;  // runtime/queries/token_probabilities.h
 
 struct SessionOptions {
   EmptyCache empty_cache = EmptyCache::kReference;
@@ -205,16 +205,16 @@ class Session {
   Result<CacheContribution> CacheContributionOf(uint32_t id, uint32_t lane = 0);
   // The tokens of the vocabulary whose texts begin with these bytes. KINGLET_UNSUPPORTED if the
   // model file contains ids only.
-  Result<WordSet> WithPrefix(std::string_view prefix) const;
+  Result<TokenSet> WithPrefix(std::string_view prefix) const;
   // The k most probable tokens of the set, as TopK orders them; all of them if there are fewer.
   // KINGLET_INVALID_ARGUMENT, here and below, if the set is of a vocabulary of another size.
-  Result<std::vector<Candidate>> TopKOf(const WordSet& set, uint32_t k, uint32_t lane = 0);
+  Result<std::vector<Candidate>> TopKOf(const TokenSet& set, uint32_t k, uint32_t lane = 0);
   // The sum of the probabilities of the set's tokens, which is 0 for the empty set.
-  Result<double> ProbabilityOf(const WordSet& set, uint32_t lane = 0);
+  Result<double> ProbabilityOf(const TokenSet& set, uint32_t lane = 0);
   // Like ProbabilityOf, for disjoint parts of the set: adds the probability of each token `id` of
   // the set to sums[part_of[id]]. REQUIRES: part_of has an element for each token of the
   // vocabulary, below sums.size() for those of the set.
-  Status AddProbabilities(const WordSet& set, std::span<const uint32_t> part_of,
+  Status AddProbabilities(const TokenSet& set, std::span<const uint32_t> part_of,
                           std::span<double> sums, uint32_t lane = 0);
   // For each character that follows the prefix in the text of some token, in byte order, the
   // probability of all tokens that begin with both. KINGLET_UNSUPPORTED as for WithPrefix.
@@ -223,7 +223,7 @@ class Session {
   // its probability divided by the sum of all.
   Result<Interval> IntervalOf(uint32_t id, uint32_t lane = 0);
   // The token whose interval (IntervalOf) contains the point.
-  Result<uint32_t> WordAt(uint32_t point, uint32_t lane = 0);
+  Result<uint32_t> TokenAt(uint32_t point, uint32_t lane = 0);
 
   // --- queries of several lanes at once, each lane at most once; answer i is that of lanes[i].
   // Answers, what each lane remembers and the work that it reports are those of a query of that

@@ -11,9 +11,9 @@
 #include "runtime/queries/rank.h"
 #include "runtime/queries/sampling.h"
 #include "runtime/queries/set_queries.h"
+#include "runtime/queries/token_probabilities.h"
 #include "runtime/queries/top_k.h"
 #include "runtime/queries/top_p.h"
-#include "runtime/queries/word_probabilities.h"
 #include "runtime/session_contents.h"
 
 namespace kinglet {
@@ -95,7 +95,7 @@ namespace {
 template <class T>
 Status ComputeFirst(std::span<QueriedStream<T>> streams, Computing computing) {
   if (computing != Computing::kAll) return Status();
-  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenClusters(streams, Logits::kDropped));
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenClusters(streams, kLogitsNowhere));
   return Distribution<T>::ComputeCache(streams);
 }
 
@@ -105,11 +105,11 @@ bool Session::ranks_on_device(uint32_t k) const {
   const DeviceLanes* const device = contents_->execution.device.get();
   const NodeObservers& observers = contents_->execution.observers;
   if (device == nullptr || observers.before || observers.after) return false;
-  const uint32_t most = device->max_ranked_words();  // 0 if the device ranks nothing
+  const uint32_t most = device->max_ranked_tokens();  // 0 if the device ranks nothing
   return most > 0 && k <= most;
 }
 
-// --- the log-probability of a word
+// --- the log-probability of a token
 
 Status Session::LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids,
                                     std::span<double> out, Computing computing) {
@@ -120,7 +120,7 @@ Status Session::LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<c
     return contents_->AskEach(
         lanes, out, [&](auto streams, size_t first, std::span<double> answers) -> Status {
           KINGLET_RETURN_IF_ERROR(ComputeFirst(streams, computing));
-          return LogProbabilityOfWord(streams, ids.subspan(first, streams.size()), answers);
+          return LogProbabilityOfToken(streams, ids.subspan(first, streams.size()), answers);
         });
   }
   KINGLET_ASSIGN_OR_RETURN(
@@ -131,7 +131,7 @@ Status Session::LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<c
             return device.LogProbabilities(frames, ids, query);
           }));
   std::transform(answers.begin(), answers.end(), out.begin(), [](const DeviceAnswer& answer) {
-    return static_cast<double>(answer.words.front().log_probability);
+    return static_cast<double>(answer.tokens.front().log_probability);
   });
   return Status();
 }
@@ -142,7 +142,7 @@ Result<double> Session::LogProbability(uint32_t id, uint32_t lane) {
   return out;
 }
 
-// --- the most probable words
+// --- the most probable tokens
 
 Status Session::WriteTopK(std::span<const uint32_t> lanes, uint32_t k, Computing computing,
                           std::span<std::vector<Candidate>> out) {
@@ -157,12 +157,12 @@ Status Session::WriteTopK(std::span<const uint32_t> lanes, uint32_t k, Computing
       contents_->AskDevice(
           lanes, computing,
           [&](DeviceLanes& device, std::span<const StreamFrame> frames, const DeviceQuery& query) {
-            return device.RankWords(frames, k, query);
+            return device.RankTokens(frames, k, query);
           }));
   for (size_t i = 0; i < answers.size(); ++i) {
-    out[i].reserve(answers[i].words.size());
-    for (const DeviceAnswer::Word& word : answers[i].words) {
-      out[i].push_back({word.id, static_cast<double>(word.log_probability)});
+    out[i].reserve(answers[i].tokens.size());
+    for (const DeviceAnswer::Token& token : answers[i].tokens) {
+      out[i].push_back({token.id, static_cast<double>(token.log_probability)});
     }
   }
   return Status();
@@ -185,7 +185,7 @@ Result<std::vector<Candidate>> Session::TopK(uint32_t k, uint32_t lane) {
   return best;
 }
 
-// --- a word at random
+// --- a token at random
 
 Status Session::DrawLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
                           const DrawOptions& options, std::span<uint32_t> out) {
@@ -198,7 +198,7 @@ Status Session::DrawLanes(std::span<const uint32_t> lanes, std::span<const uint6
   }
   return contents_->AskEach(
       lanes, out, [&](auto streams, size_t first, std::span<uint32_t> answers) {
-        return DrawWord(streams, seeds.subspan(first, streams.size()), options, answers);
+        return DrawToken(streams, seeds.subspan(first, streams.size()), options, answers);
       });
 }
 
@@ -218,14 +218,14 @@ Status Session::ComputeAllLanes(std::span<const uint32_t> lanes) {
 
 Status Session::ComputeAll(uint32_t lane) { return ComputeAllLanes({&lane, 1}); }
 
-// --- many words of one lane
+// --- many tokens of one lane
 
 Status Session::LogProbabilitiesOf(std::span<const uint32_t> ids, std::span<double> out,
                                    uint32_t lane) {
   KINGLET_RETURN_IF_ERROR(CheckSize("output of log-probabilities", out.size(), ids.size()));
   for (const uint32_t id : ids) KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
   return contents_->Ask({&lane, 1}, [&](auto streams, size_t) {
-    return LogProbabilitiesOfWords(streams.front(), ids, out);
+    return LogProbabilitiesOfTokens(streams.front(), ids, out);
   });
 }
 
@@ -268,7 +268,7 @@ const ClusterSet& Session::clusters_opened(uint32_t lane) const {
       contents_->lanes[lane].distribution);
 }
 
-// --- queries that look for words: nucleus, rank, sets, prefixes, intervals
+// --- queries that look for tokens: nucleus, rank, sets, prefixes, intervals
 
 // Calls query(stream), which returns a Result, for one lane.
 template <class Answer, class Query>
@@ -283,7 +283,7 @@ Result<Answer> Session::AskLane(uint32_t lane, const Query& query) {
 
 namespace {
 
-Status CheckSet(const WordSet& set, const Model& model) {
+Status CheckSet(const TokenSet& set, const Model& model) {
   if (set.vocabulary_size() == model.vocabulary_size()) return Status();
   return session::Invalid("set of words",
                           "a set of " + std::to_string(model.vocabulary_size()) + " words",
@@ -306,36 +306,36 @@ Result<std::vector<Candidate>> Session::TopP(double share, uint32_t lane) {
 
 Result<uint32_t> Session::Rank(uint32_t id, uint32_t lane) {
   KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
-  return AskLane<uint32_t>(lane, [id](auto& stream) { return RankOfWord(stream, id); });
+  return AskLane<uint32_t>(lane, [id](auto& stream) { return RankOfToken(stream, id); });
 }
 
 Result<CacheContribution> Session::CacheContributionOf(uint32_t id, uint32_t lane) {
   KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
   return AskLane<CacheContribution>(
-      lane, [id](auto& stream) { return CacheContributionOfWord(stream, id); });
+      lane, [id](auto& stream) { return CacheContributionOfToken(stream, id); });
 }
 
-Result<WordSet> Session::WithPrefix(std::string_view prefix) const {
+Result<TokenSet> Session::WithPrefix(std::string_view prefix) const {
   KINGLET_RETURN_IF_ERROR(CheckHasTexts(model()));
   try {
-    return WordSet(model().vocabulary_size(), model().vocabulary()->WithPrefix(prefix));
+    return TokenSet(model().vocabulary_size(), model().vocabulary()->WithPrefix(prefix));
   } catch (const std::bad_alloc&) {
     return session::OutOfMemory();
   }
 }
 
-Result<std::vector<Candidate>> Session::TopKOf(const WordSet& set, uint32_t k, uint32_t lane) {
+Result<std::vector<Candidate>> Session::TopKOf(const TokenSet& set, uint32_t k, uint32_t lane) {
   KINGLET_RETURN_IF_ERROR(CheckSet(set, model()));
   return AskLane<std::vector<Candidate>>(
       lane, [&set, k](auto& stream) { return FindTopKOf(stream, set, k); });
 }
 
-Result<double> Session::ProbabilityOf(const WordSet& set, uint32_t lane) {
+Result<double> Session::ProbabilityOf(const TokenSet& set, uint32_t lane) {
   KINGLET_RETURN_IF_ERROR(CheckSet(set, model()));
   return AskLane<double>(lane, [&set](auto& stream) { return ProbabilityOfSet(stream, set); });
 }
 
-Status Session::AddProbabilities(const WordSet& set, std::span<const uint32_t> part_of,
+Status Session::AddProbabilities(const TokenSet& set, std::span<const uint32_t> part_of,
                                  std::span<double> sums, uint32_t lane) {
   KINGLET_RETURN_IF_ERROR(CheckSet(set, model()));
   return contents_->Ask({&lane, 1}, [&](auto streams, size_t) -> Status {
@@ -344,7 +344,7 @@ Status Session::AddProbabilities(const WordSet& set, std::span<const uint32_t> p
 }
 
 Result<std::vector<NextCharacter>> Session::NextCharacters(std::string_view prefix, uint32_t lane) {
-  KINGLET_ASSIGN_OR_RETURN(const WordSet set, WithPrefix(prefix));
+  KINGLET_ASSIGN_OR_RETURN(const TokenSet set, WithPrefix(prefix));
   using Answer = std::vector<NextCharacter>;
   return AskLane<Answer>(lane, [&](auto& stream) -> Result<Answer> {
     PrefixParts parts = SplitByNextCharacter(*model().vocabulary(), prefix);
@@ -358,11 +358,11 @@ Result<std::vector<NextCharacter>> Session::NextCharacters(std::string_view pref
 
 Result<Interval> Session::IntervalOf(uint32_t id, uint32_t lane) {
   KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
-  return AskLane<Interval>(lane, [id](auto& stream) { return IntervalOfWord(stream, id); });
+  return AskLane<Interval>(lane, [id](auto& stream) { return IntervalOfToken(stream, id); });
 }
 
-Result<uint32_t> Session::WordAt(uint32_t point, uint32_t lane) {
-  return AskLane<uint32_t>(lane, [point](auto& stream) { return WordOfPoint(stream, point); });
+Result<uint32_t> Session::TokenAt(uint32_t point, uint32_t lane) {
+  return AskLane<uint32_t>(lane, [point](auto& stream) { return TokenOfPoint(stream, point); });
 }
 
 }  // namespace kinglet

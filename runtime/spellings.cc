@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "format/vocabulary.h"
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 #include "runtime/text/model_text.h"
 
 namespace kinglet {
@@ -15,7 +15,7 @@ Result<Spellings> Spellings::Of(const Model& model) {
                            "a model file with the texts of words", "ids only");
   }
   const Vocabulary& vocabulary = *model.vocabulary();
-  const SpecialWords special = SpecialWordsOf(model);
+  const SpecialTokens special = SpecialTokensOf(model);
   if (vocabulary.word_bytes() > kMostBytes) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "session", "text",
                            "words of at most " + std::to_string(kMostBytes) + " bytes together",

@@ -97,7 +97,7 @@ Status CheckEntries(const Model& model, const BufferSpec& buffer,
     return RefuseEntry(buffer, i, "a code of at most " + std::to_string(largest) + " in magnitude",
                        std::to_string(value));
   };
-  const auto word = [&](uint64_t i, uint32_t value) {
+  const auto integer = [&](uint64_t i, uint32_t value) {
     if (value < model.vocabulary_size()) return Status();
     return RefuseEntry(buffer, i, "an id below " + std::to_string(model.vocabulary_size()),
                        std::to_string(value));
@@ -118,8 +118,8 @@ Status CheckEntries(const Model& model, const BufferSpec& buffer,
       return ForEach<int16_t>(bytes, code);
     case Element::kCode32:
       return ForEach<int32_t>(bytes, code);
-    case Element::kWord:
-      return ForEach<uint32_t>(bytes, word);
+    case Element::kUint32:
+      return ForEach<uint32_t>(bytes, integer);
   }
   return Status();
 }

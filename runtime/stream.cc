@@ -26,6 +26,12 @@ uint64_t ScratchBytes(const BufferLayout& layout, Stream::Queries queries) {
 // Pages that are copied to or from a device at once.
 constexpr size_t kPagesTogether = 16;
 using PagesTogether = std::array<std::byte, kPagesTogether * StatePage::kBytes>;
+// Calls copy(memory for pages on their way). Not inlined, as only devices need this much stack.
+template <class Copy>
+[[gnu::noinline]] Status WithPagesTogether(const Copy& copy) {
+  PagesTogether pages;
+  return copy(pages);
+}
 
 }  // namespace
 
@@ -165,29 +171,33 @@ uint64_t Stream::BytesOf(PageRange pages) const {
 Result<State> Stream::Save(const std::shared_ptr<const Model>& model) {
   MarkTokens();
   const auto needs = [&](size_t i) { return is_written_[i] != 0; };
-  PagesTogether fetched;
   for (PageRange part = NextPages(0, needs); part.begin < part.end;
        part = NextPages(part.end, needs)) {
     const uint64_t at = part.begin * StatePage::kBytes;
-    std::span<const std::byte> memory;
-    if (device_ != nullptr) {
-      const std::span<std::byte> copy(fetched.data(), BytesOf(part));
-      KINGLET_RETURN_IF_ERROR(device_->ReadState(lane_, at, copy));
-      memory = copy;
-    } else {
-      memory = {state_.get() + at, BytesOf(part)};
+    const auto keep = [&](std::span<const std::byte> memory) -> Status {
+      for (size_t i = part.begin; i < part.end; ++i) {
+        const size_t within = (i - part.begin) * StatePage::kBytes;
+        // Frees the old page first, unless a state shares it.
+        pages_[i] = nullptr;
+        is_written_[i] = 1;
+        KINGLET_ASSIGN_OR_RETURN(
+            pages_[i],
+            MakePage(memory.subspan(within, std::min(StatePage::kBytes, memory.size() - within)),
+                     model->budget()));
+        is_written_[i] = 0;
+      }
+      return Status();
+    };
+    if (device_ == nullptr) {
+      KINGLET_RETURN_IF_ERROR(keep({state_.get() + at, BytesOf(part)}));
+      continue;
     }
-    for (size_t i = part.begin; i < part.end; ++i) {
-      const size_t within = (i - part.begin) * StatePage::kBytes;
-      // Frees the old page first, unless a state shares it.
-      pages_[i] = nullptr;
-      is_written_[i] = 1;
-      KINGLET_ASSIGN_OR_RETURN(
-          pages_[i],
-          MakePage(memory.subspan(within, std::min(StatePage::kBytes, memory.size() - within)),
-                   model->budget()));
-      is_written_[i] = 0;
-    }
+    const auto fetch_and_keep = [&](PagesTogether& fetched) -> Status {
+      const std::span<std::byte> memory(fetched.data(), BytesOf(part));
+      KINGLET_RETURN_IF_ERROR(device_->ReadState(lane_, at, memory));
+      return keep(memory);
+    };
+    KINGLET_RETURN_IF_ERROR(WithPagesTogether(fetch_and_keep));
   }
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<PageTable> table, MakePageTable(*model));
   std::copy(pages_.begin(), pages_.end(), table->pages.begin());
@@ -198,26 +208,32 @@ template <class Pages>
 Status Stream::SetPages(const Pages& pages) {
   MarkTokens();
   const auto needs = [&](size_t i) { return is_written_[i] != 0 || pages_[i] != pages(i); };
-  PagesTogether given;
   for (PageRange part = NextPages(0, needs); part.begin < part.end;
        part = NextPages(part.end, needs)) {
     const uint64_t at = part.begin * StatePage::kBytes;
-    std::byte* const memory = device_ != nullptr ? given.data() : state_.get() + at;
-    bool any = false;
-    for (size_t i = part.begin; i < part.end; ++i) {
-      std::byte* const to = memory + (i - part.begin) * StatePage::kBytes;
-      const uint64_t bytes = BytesOf({i, i + 1});
-      const SharedPage& page = pages(i);
-      if (page) {
-        std::memcpy(to, page->bytes.data(), bytes);
-      } else {
-        std::memset(to, 0, bytes);
+    // Returns whether a page is not zeros.
+    const auto fill = [&](std::byte* memory) {
+      bool any = false;
+      for (size_t i = part.begin; i < part.end; ++i) {
+        std::byte* const to = memory + (i - part.begin) * StatePage::kBytes;
+        const uint64_t bytes = BytesOf({i, i + 1});
+        const SharedPage& page = pages(i);
+        if (page) {
+          std::memcpy(to, page->bytes.data(), bytes);
+        } else {
+          std::memset(to, 0, bytes);
+        }
+        any = any || page != nullptr;
       }
-      any = any || page != nullptr;
-    }
-    if (device_ != nullptr) {
-      KINGLET_RETURN_IF_ERROR(any ? device_->WriteState(lane_, at, {memory, BytesOf(part)})
-                                  : device_->ClearState(lane_, at, BytesOf(part)));
+      return any;
+    };
+    if (device_ == nullptr) {
+      fill(state_.get() + at);
+    } else {
+      KINGLET_RETURN_IF_ERROR(WithPagesTogether([&](PagesTogether& given) {
+        return fill(given.data()) ? device_->WriteState(lane_, at, {given.data(), BytesOf(part)})
+                                  : device_->ClearState(lane_, at, BytesOf(part));
+      }));
     }
     for (size_t i = part.begin; i < part.end; ++i) {
       pages_[i] = pages(i);

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 
 namespace kinglet {
 namespace {
@@ -35,7 +35,7 @@ size_t BeginningOf(std::string_view stop, std::string_view text) {
 StreamText::StreamText(std::shared_ptr<const Model> model, std::string stop)
     : model_(std::move(model)),
       stop_(std::move(stop)),
-      end_of_line_(SpecialWordsOf(*model_).end_of_line) {
+      end_of_line_(SpecialTokensOf(*model_).end_of_line) {
   if (model_->text() != nullptr) decoder_.emplace(model_->text()->tokenizer());
 }
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <variant>
 
-#include "runtime/queries/word_probabilities.h"
+#include "runtime/queries/token_probabilities.h"
 
 namespace kinglet {
 namespace {
@@ -212,11 +212,11 @@ Status TextBlock::Ask(std::span<const uint32_t> next, std::span<double> out, Com
     }
     if (asked > 0 && computing == Computing::kAll) {
       KINGLET_RETURN_IF_ERROR(
-          Distribution<T>::OpenClusters(std::span(streams).first(asked), Logits::kDropped));
+          Distribution<T>::OpenClusters(std::span(streams).first(asked), kLogitsNowhere));
     }
     if (asked > 0) {
       KINGLET_RETURN_IF_ERROR(
-          OpenClustersOfWords(std::span(streams).first(asked), next.subspan(first, asked)));
+          OpenClustersOfTokens(std::span(streams).first(asked), next.subspan(first, asked)));
     }
     const bool together = asked > 0 && cache_takes_tokens_;
     if (together) KINGLET_RETURN_IF_ERROR(ComputeCache(first, asked));

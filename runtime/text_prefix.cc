@@ -260,7 +260,7 @@ class TextPrefix::Walk {
   static Result<std::vector<double>> ProbabilitiesOf(const std::vector<Spellings::Part>& parts,
                                                      const Node& node) {
     const uint32_t vocabulary = node.session.model().vocabulary_size();
-    WordSet set(vocabulary);
+    TokenSet set(vocabulary);
     std::vector<uint32_t> part_of(vocabulary);
     for (size_t i = 0; i < parts.size(); ++i) {
       set.Add(parts[i].id);
@@ -289,7 +289,7 @@ Result<double> TextPrefix::Probability(Session& session, uint32_t lane, std::str
   if (prefix.empty()) return 1.0;
   Walk walk(*this, prefix, false);
   const auto own = [&](const Walk::Node& node) -> Result<Walk::Totals> {
-    const WordSet set(session.model().vocabulary_size(), walk.Whole(node));
+    const TokenSet set(session.model().vocabulary_size(), walk.Whole(node));
     KINGLET_ASSIGN_OR_RETURN(const double p, node.session.ProbabilityOf(set, node.lane));
     return Walk::Totals{{"", p}};
   };
@@ -307,7 +307,7 @@ Result<std::vector<NextCharacter>> TextPrefix::NextCharacters(Session& session, 
     // Tokens by the character with which they continue after the prefix.
     std::map<std::string, uint32_t> parts;
     std::vector<uint32_t> part_of(vocabulary);
-    WordSet set(vocabulary);
+    TokenSet set(vocabulary);
     const size_t rest = walk.Rest(node).size();
     const auto add = [&](uint32_t id) {
       const std::string text =
@@ -413,11 +413,11 @@ class TextPrefix::Beam {
 
   // The tokens that continue a word, and the tokens before which a word ends.
   struct WordParts {
-    WordSet continuing, ends;
+    TokenSet continuing, ends;
   };
   const WordParts& PartsOf(Before before, uint32_t vocabulary) {
     const auto [found, is_new] =
-        parts_.try_emplace(before, WordParts{WordSet(vocabulary), WordSet(vocabulary)});
+        parts_.try_emplace(before, WordParts{TokenSet(vocabulary), TokenSet(vocabulary)});
     WordParts& parts = found->second;
     if (!is_new) return parts;
     const Spellings& spellings = *texts_.spellings_;
@@ -433,7 +433,7 @@ class TextPrefix::Beam {
   Status Extend(const Beginning& beginning, size_t index, std::vector<Extension>& next) {
     const Spellings& spellings = *texts_.spellings_;
     const uint32_t vocabulary = beginning.session->model().vocabulary_size();
-    WordSet continuing(vocabulary);
+    TokenSet continuing(vocabulary);
     if (beginning.text.of_prefix < prefix_.size()) {
       const auto found = spellings.Of(prefix_.substr(beginning.text.of_prefix), beginning.before);
       for (const Spellings::Part& part : found.parts) continuing.Add(part.id);

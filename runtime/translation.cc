@@ -57,8 +57,8 @@ class BeamSearch {
   }
 
  private:
-  double Score(double log_probability, size_t words) const {
-    return log_probability / std::pow(static_cast<double>(words), options_.length_penalty);
+  double Score(double log_probability, size_t tokens) const {
+    return log_probability / std::pow(static_cast<double>(tokens), options_.length_penalty);
   }
 
   // The `beam_` best extensions of all hypotheses, most probable first. The best `beam_` tokens
@@ -67,14 +67,14 @@ class BeamSearch {
     std::vector<Extension> extensions;
     std::vector<uint32_t> lanes(live_.size());
     std::iota(lanes.begin(), lanes.end(), 0U);
-    KINGLET_ASSIGN_OR_RETURN(const std::vector<std::vector<Candidate>> words,
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<std::vector<Candidate>> tokens,
                              session_.TopKLanes(lanes, beam_));
     for (size_t i = 0; i < live_.size(); ++i) {
-      for (const Candidate& word : words[i]) {
-        extensions.push_back({i, word.id, live_[i].log_probability + word.log_probability});
+      for (const Candidate& token : tokens[i]) {
+        extensions.push_back({i, token.id, live_[i].log_probability + token.log_probability});
       }
     }
-    // Stable: TopK orders equally probable words of one hypothesis by id.
+    // Stable: TopK orders equally probable tokens of one hypothesis by id.
     std::stable_sort(extensions.begin(), extensions.end(),
                      [](const Extension& a, const Extension& b) {
                        return a.log_probability > b.log_probability;

@@ -93,15 +93,15 @@ void WorkerTeam::Wake() {
 void WorkerTeam::Sleep() { state_.store(kAsleep, std::memory_order_relaxed); }
 
 std::optional<Chunks> WorkerTeam::Claim(End from) {
-  uint64_t word = unclaimed_.load(std::memory_order_relaxed);
+  uint64_t claim = unclaimed_.load(std::memory_order_relaxed);
   for (;;) {
-    const uint64_t begin = word & UINT32_MAX, end = word >> 32, left = end - begin;
+    const uint64_t begin = claim & UINT32_MAX, end = claim >> 32, left = end - begin;
     if (left == 0) return std::nullopt;
     // One thread's part of the chunks left: few exchanges, and little to wait for at the end.
     const uint64_t taken = (left + size() - 1) / size();
     const bool front = from == End::kFront;
     const uint64_t rest = front ? Packed(begin + taken, end) : Packed(begin, end - taken);
-    if (unclaimed_.compare_exchange_weak(word, rest, std::memory_order_acq_rel,
+    if (unclaimed_.compare_exchange_weak(claim, rest, std::memory_order_acq_rel,
                                          std::memory_order_relaxed)) {
       return front ? Chunks{begin, begin + taken} : Chunks{end - taken, end};
     }

@@ -15,7 +15,7 @@ namespace {
 // Writes the fields of a block, each that it has: a visitor of Fields (format/block_fields.h).
 class FieldWriter {
  public:
-  FieldWriter(const ModelFile& file, JsonLine& line) : file_(file), line_(line) {}
+  FieldWriter(const TensorWriter& tensor, JsonLine& line) : tensor_(tensor), line_(line) {}
 
   // Omits what most blocks have, but not what names a function or belongs to a norm.
   template <class T>
@@ -41,7 +41,9 @@ class FieldWriter {
     if (value) Value(name, *value);
   }
   void Tensor(const char* name, const std::optional<TensorId>& id) {
-    if (id) line_.Key(name).Text(file_.tensors()[*id].name);
+    if (!id) return;
+    line_.Key(name);
+    tensor_(*id, name, line_);
   }
   void Quantiser(const char* name, const std::optional<ActivationQuantiser>& quantiser) {
     if (!quantiser) return;
@@ -112,7 +114,8 @@ class FieldWriter {
                           },
                           [this](const PositionTable& table) {
                             line_.Key("kind").Text("table");
-                            Tensor("table", table.table);
+                            line_.Key("table");
+                            tensor_(table.table, "position_table", line_);
                           },
                           [this](const kinglet::NoPositions&) { line_.Key("kind").Text("none"); }},
                positions);
@@ -128,17 +131,17 @@ class FieldWriter {
     line_.EndObject();
   }
 
-  const ModelFile& file_;
+  const TensorWriter& tensor_;
   JsonLine& line_;
 };
 
 }  // namespace
 
-void AppendBlock(const Block& block, const ModelFile& file, JsonLine& line) {
+void AppendBlock(const Block& block, const TensorWriter& tensor, JsonLine& line) {
   line.BeginObject().Key("block").Text(kBlockKinds[block.index()]).Key("name").Text(NameOf(block));
   std::visit(
       [&](const auto& value) {
-        FieldWriter writer(file, line);
+        FieldWriter writer(tensor, line);
         Fields(value, writer);
       },
       block);

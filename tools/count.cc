@@ -327,7 +327,7 @@ Status CountModel(const CountOptions& options, Console& console) {
                                        : CheckCountInput(options, plan.encoder.has_value()));
   KINGLET_ASSIGN_OR_RETURN(const CountInput input, ReadInput(options, model, progress));
   const std::vector<uint64_t> nonzeros = CountNonzeros(plan.weights);
-  CountSource source = CountSourceOf(*model, input.text, input.bin_counts);
+  CountBasis basis = CountBasisOf(*model, input.text, input.bin_counts);
   const auto print = [&console](const std::string& text) {
     console.out.Write(text);
     return Status();
@@ -337,15 +337,15 @@ Status CountModel(const CountOptions& options, Console& console) {
   ExecutedCount encoded;
   if (plan.encoder) {
     encoded = CountExecuted(plan, nonzeros, traits, input.encoder);
-    source.encoder = EncoderCount{
+    basis.encoder = EncoderCount{
         input.sentences,    input.encoder.tokens(),     input.trace.tokens(),    encoded.components,
         encoded.operations, encoded.operations.Total(), plan.reading.has_value()};
   }
   const bool json = options.run.json;
   if (options.rules == "executed" && !options.compare) {
     const ExecutedStorage storage = ExecutedStorageOf(*model, nonzeros);
-    return print(json ? ExecutedJson(executed(), storage, source)
-                      : ExecutedText(executed(), storage, source));
+    return print(json ? ExecutedJson(executed(), storage, basis)
+                      : ExecutedText(executed(), storage, basis));
   }
   std::optional<TranslationMeans> means;
   if (plan.encoder) means = MeansOf(plan, input.encoder, input.trace);
@@ -354,19 +354,19 @@ Status CountModel(const CountOptions& options, Console& console) {
       CountMicronet2019(plan, nonzeros, input.bin_counts, means ? &*means : nullptr));
   if (options.compare) {
     const auto show = [&](const std::vector<ComparedComponent>& compared) {
-      return json ? CompareJson(compared) : CompareText(compared, source);
+      return json ? CompareJson(compared) : CompareText(compared, basis);
     };
     KINGLET_RETURN_IF_ERROR(print(show(Compare(micronet.components, executed().components))));
     if (!plan.encoder) return Status();
-    source.paths = Grouped(input.encoder.tokens()) + " source tokens through the encoder";
+    basis.paths = Grouped(input.encoder.tokens()) + " source tokens through the encoder";
     return print((json ? "" : "\n") + show(Compare(micronet.encoder, encoded.components)));
   }
-  if (source.encoder) {
-    source.encoder->components = micronet.encoder;
-    source.encoder->operations = micronet.encoder_operations;
-    source.encoder->total = micronet.encoder_operations.WeightedTotal();
+  if (basis.encoder) {
+    basis.encoder->components = micronet.encoder;
+    basis.encoder->operations = micronet.encoder_operations;
+    basis.encoder->total = micronet.encoder_operations.WeightedTotal();
   }
-  return print(json ? MicronetJson(micronet, source) : MicronetText(micronet, source));
+  return print(json ? MicronetJson(micronet, basis) : MicronetText(micronet, basis));
 }
 
 Status CheckOptions(const CountOptions& options) {

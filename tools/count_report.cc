@@ -83,9 +83,9 @@ void AppendComponents(const std::vector<Component>& components, bool weighs, Jso
 }
 
 // The encoder's part of the report; `target_total` is the total per target token.
-void AppendEncoder(const CountSource& source, double target_total, bool weighs, JsonLine& line) {
-  if (!source.encoder) return;
-  const EncoderCount& encoder = *source.encoder;
+void AppendEncoder(const CountBasis& basis, double target_total, bool weighs, JsonLine& line) {
+  if (!basis.encoder) return;
+  const EncoderCount& encoder = *basis.encoder;
   line.Key("encoder").BeginObject();
   AppendTally(encoder.operations, line);
   line.Key("total").Number(encoder.total);
@@ -96,9 +96,9 @@ void AppendEncoder(const CountSource& source, double target_total, bool weighs, 
   line.Key("per_sentence").Number(encoder.PerSentence(target_total));
 }
 
-std::string EncoderFacts(const CountSource& source, double target_total) {
-  if (!source.encoder) return "";
-  const EncoderCount& encoder = *source.encoder;
+std::string EncoderFacts(const CountBasis& basis, double target_total) {
+  if (!basis.encoder) return "";
+  const EncoderCount& encoder = *basis.encoder;
   if (encoder.masked) {
     return Fact("reading", GroupedText(encoder.total) + " operations for each of " +
                                Grouped(encoder.source_tokens) + " tokens") +
@@ -114,9 +114,9 @@ std::string EncoderFacts(const CountSource& source, double target_total) {
                                   " sentences");
 }
 
-std::string EncoderTable(const CountSource& source) {
-  if (!source.encoder) return "";
-  return ComponentTable(source.encoder->components, source.encoder->operations);
+std::string EncoderTable(const CountBasis& basis) {
+  if (!basis.encoder) return "";
+  return ComponentTable(basis.encoder->components, basis.encoder->operations);
 }
 
 // Why the two rules differ, by the last part of a component's name; "" stands for products with
@@ -186,14 +186,14 @@ ExecutedStorage ExecutedStorageOf(const Model& model, std::span<const uint64_t> 
   return ExecutedStorageOf(model.file().ledger(), nonzero, total);
 }
 
-CountSource CountSourceOf(const Model& model, std::string paths,
-                          std::span<const uint64_t> bin_counts) {
-  CountSource source = {std::string(model.backend().name), std::move(paths), "",
-                        CodedTablesOf(model.file())};
+CountBasis CountBasisOf(const Model& model, std::string paths,
+                        std::span<const uint64_t> bin_counts) {
+  CountBasis basis = {std::string(model.backend().name), std::move(paths), "",
+                      CodedTablesOf(model.file())};
   for (const uint64_t count : bin_counts) {
-    source.bins += (source.bins.empty() ? "" : ",") + std::to_string(count);
+    basis.bins += (basis.bins.empty() ? "" : ",") + std::to_string(count);
   }
-  return source;
+  return basis;
 }
 
 std::string FullQueryText(const Plan& plan) {
@@ -201,13 +201,14 @@ std::string FullQueryText(const Plan& plan) {
   return plan.clusters.empty() ? "only its vector" : "the full distribution";
 }
 
-std::string StreamPathsText(uint64_t tokens, const std::string& source, const std::string& query) {
-  return Grouped(tokens) + " tokens of " + source + " from a fresh stream, " + query +
+std::string StreamPathsText(uint64_t tokens, const std::string& input_name,
+                            const std::string& query) {
+  return Grouped(tokens) + " tokens of " + input_name + " from a fresh stream, " + query +
          " after each";
 }
 
 std::string ExecutedJson(const ExecutedCount& count, const ExecutedStorage& storage,
-                         const CountSource& source) {
+                         const CountBasis& basis) {
   JsonLine line(kExactDigits);
   line.Key("rules").Text("executed").Key("params").BeginObject();
   line.Key("nonzero").Integer(storage.nonzero).Key("total").Integer(storage.total);
@@ -222,16 +223,16 @@ std::string ExecutedJson(const ExecutedCount& count, const ExecutedStorage& stor
   line.Key("useful_muls").Number(count.useful_multiplications).EndObject();
   line.Key("score").Null();
   AppendComponents(count.components, false, line);
-  AppendEncoder(source, count.operations.Total(), false, line);
-  AppendCodedTables(source.tables, line);
-  line.Key("backend").Text(source.backend).Key("paths").Text(source.paths);
+  AppendEncoder(basis, count.operations.Total(), false, line);
+  AppendCodedTables(basis.tables, line);
+  line.Key("backend").Text(basis.backend).Key("paths").Text(basis.paths);
   return line.Finish();
 }
 
 std::string ExecutedText(const ExecutedCount& count, const ExecutedStorage& storage,
-                         const CountSource& source) {
+                         const CountBasis& basis) {
   std::string text = Fact("rules", "executed: operations that this build runs for one token") +
-                     Fact("backend", source.backend) + Fact("paths", source.paths);
+                     Fact("backend", basis.backend) + Fact("paths", basis.paths);
   text += Fact("parameters",
                Grouped(storage.total) + ", of which " + Grouped(storage.nonzero) + " are not zero");
   text += Fact("bytes", Grouped(storage.file_size) + ": values " + Grouped(storage.values) +
@@ -239,17 +240,17 @@ std::string ExecutedText(const ExecutedCount& count, const ExecutedStorage& stor
                             Grouped(storage.scales) + ", other " + Grouped(storage.Other()));
   text +=
       Fact("operations", GroupedText(count.operations.Total()) +
-                             (source.encoder && source.encoder->masked ? " for each answer" : ""));
+                             (basis.encoder && basis.encoder->masked ? " for each answer" : ""));
   text += Fact("multiplications",
                GroupedText(count.operations.multiplications) + ", of which " +
                    GroupedText(count.useful_multiplications) +
                    " by weights that are not zero (dense planes multiply zeros too)");
-  return text + EncoderFacts(source, count.operations.Total()) +
-         ComponentTable(count.components, count.operations) + EncoderTable(source) +
-         CodedTablesText(source.tables);
+  return text + EncoderFacts(basis, count.operations.Total()) +
+         ComponentTable(count.components, count.operations) + EncoderTable(basis) +
+         CodedTablesText(basis.tables);
 }
 
-std::string MicronetJson(const MicronetCount& count, const CountSource& source) {
+std::string MicronetJson(const MicronetCount& count, const CountBasis& basis) {
   JsonLine line(kExactDigits);
   line.Key("rules").Text("micronet-2019").Key("params").BeginObject();
   line.Key("nonzero").Integer(count.storage.nonzero).Key("total").Integer(count.storage.total);
@@ -263,26 +264,26 @@ std::string MicronetJson(const MicronetCount& count, const CountSource& source) 
   line.Key("others").Number(count.operations.others);
   line.Key("total").Number(count.operations.WeightedTotal()).EndObject();
   line.Key("score");
-  if (source.encoder) {
+  if (basis.encoder) {
     line.Null();
   } else {
     line.Number(count.Score());
   }
   AppendComponents(count.components, true, line);
-  AppendEncoder(source, count.operations.WeightedTotal(), true, line);
-  AppendCodedTables(source.tables, line);
+  AppendEncoder(basis, count.operations.WeightedTotal(), true, line);
+  AppendCodedTables(basis.tables, line);
   line.Key("bits").BeginArray();
   for (const int bits : count.bits) line.Integer(static_cast<uint64_t>(bits));
-  line.EndArray().Key("bins").Text(source.bins);
+  line.EndArray().Key("bins").Text(basis.bins);
   return line.Finish();
 }
 
-std::string MicronetText(const MicronetCount& count, const CountSource& source) {
+std::string MicronetText(const MicronetCount& count, const CountBasis& basis) {
   const MicronetStorage& storage = count.storage;
   std::string bits;
   for (const int width : count.bits) bits += (bits.empty() ? "" : ", ") + std::to_string(width);
   std::string text = Fact("rules", "micronet-2019; sizes in 32-bit words") +
-                     Fact("bin frequencies", source.bins) + Fact("bits", bits);
+                     Fact("bin frequencies", basis.bins) + Fact("bits", bits);
   text += Fact("parameters",
                Grouped(storage.total) + ", of which " + Grouped(storage.nonzero) + " are not zero");
   text += Fact("size", GroupedText(storage.TotalSize()) + ": parameters " +
@@ -295,15 +296,15 @@ std::string MicronetText(const MicronetCount& count, const CountSource& source) 
                                  ", each by its bits / 32), additions " +
                                  GroupedText(count.operations.additions) + ", others " +
                                  GroupedText(count.operations.others));
-  if (source.encoder) {
-    text += EncoderFacts(source, count.operations.WeightedTotal());
+  if (basis.encoder) {
+    text += EncoderFacts(basis, count.operations.WeightedTotal());
   } else {
     char score[40];
     std::snprintf(score, sizeof(score), "%.*g", kExactDigits, count.Score());
     text += Fact("score", score);
   }
-  return text + ComponentTable(count.components, count.operations) + EncoderTable(source) +
-         CodedTablesText(source.tables);
+  return text + ComponentTable(count.components, count.operations) + EncoderTable(basis) +
+         CodedTablesText(basis.tables);
 }
 
 std::vector<ComparedComponent> Compare(const std::vector<Component>& micronet,
@@ -356,10 +357,9 @@ std::string CompareJson(const std::vector<ComparedComponent>& components) {
   return text;
 }
 
-std::string CompareText(const std::vector<ComparedComponent>& components,
-                        const CountSource& source) {
+std::string CompareText(const std::vector<ComparedComponent>& components, const CountBasis& basis) {
   std::string text = Fact("compared", "operations of one token, multiplications not weighted") +
-                     Fact("backend", source.backend) + Fact("paths", source.paths) + "\n";
+                     Fact("backend", basis.backend) + Fact("paths", basis.paths) + "\n";
   const auto row = [](const std::string& name, const std::string& micronet,
                       const std::string& executed, const std::string& difference,
                       const std::string& why) {

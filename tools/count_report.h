@@ -34,7 +34,7 @@ struct EncoderCount {
 };
 
 // The input and backend that the numbers of the report are for.
-struct CountSource {
+struct CountBasis {
   std::string backend;
   std::string paths;  // "1,400 tokens of ids.txt from a fresh stream, ..."
   std::string bins;   // number of tokens in each bin: "1316,59,25"
@@ -42,12 +42,13 @@ struct CountSource {
   std::optional<EncoderCount> encoder = {};
 };
 
-CountSource CountSourceOf(const Model& model, std::string paths,
-                          std::span<const uint64_t> bin_counts);
+CountBasis CountBasisOf(const Model& model, std::string paths,
+                        std::span<const uint64_t> bin_counts);
 // What a full query computes after each token: "the full distribution".
 std::string FullQueryText(const Plan& plan);
 // "1,400 tokens of ids.txt from a fresh stream, the full distribution after each".
-std::string StreamPathsText(uint64_t tokens, const std::string& source, const std::string& query);
+std::string StreamPathsText(uint64_t tokens, const std::string& input_name,
+                            const std::string& query);
 
 // Parameters, and bytes of the file by purpose.
 struct ExecutedStorage {
@@ -61,11 +62,11 @@ ExecutedStorage ExecutedStorageOf(const Ledger& ledger, uint64_t nonzero, uint64
 ExecutedStorage ExecutedStorageOf(const Model& model, std::span<const uint64_t> nonzeros);
 
 std::string ExecutedJson(const ExecutedCount& count, const ExecutedStorage& storage,
-                         const CountSource& source);
+                         const CountBasis& basis);
 std::string ExecutedText(const ExecutedCount& count, const ExecutedStorage& storage,
-                         const CountSource& source);
-std::string MicronetJson(const MicronetCount& count, const CountSource& source);
-std::string MicronetText(const MicronetCount& count, const CountSource& source);
+                         const CountBasis& basis);
+std::string MicronetJson(const MicronetCount& count, const CountBasis& basis);
+std::string MicronetText(const MicronetCount& count, const CountBasis& basis);
 
 // A component under both rules; zero under a rule that does not have it.
 struct ComparedComponent {
@@ -84,8 +85,7 @@ struct DifferenceReason {
 };
 std::vector<DifferenceReason> SumByReason(const std::vector<ComparedComponent>& components);
 std::string CompareJson(const std::vector<ComparedComponent>& components);
-std::string CompareText(const std::vector<ComparedComponent>& components,
-                        const CountSource& source);
+std::string CompareText(const std::vector<ComparedComponent>& components, const CountBasis& basis);
 
 }  // namespace kinglet
 

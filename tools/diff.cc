@@ -15,7 +15,7 @@
 #include "runtime/accounting/micronet.h"
 #include "runtime/accounting/trace.h"
 #include "runtime/session.h"
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 #include "tools/commands.h"
 #include "tools/inspect_report.h"
 #include "tools/json_lines.h"
@@ -35,7 +35,7 @@ struct DiffOptions {
   RunOptions run;  // of the first model
   std::string second, text, ids;
 
-  const std::string& source() const { return text.empty() ? ids : text; }
+  const std::string& input_name() const { return text.empty() ? ids : text; }
 };
 
 // A text as one of the models scores it.
@@ -60,7 +60,7 @@ class TextScorer {
   TextScorer(const Model& model, Session& session)
       : session_(session),
         tracer_(model.plan()),
-        unknown_(SpecialWordsOf(model).unknown),
+        unknown_(SpecialTokensOf(model).unknown),
         pending_(model.file().description().start_token) {}
 
   Status Add(std::span<const uint32_t> ids) {
@@ -108,7 +108,7 @@ Status ScoreText(const DiffOptions& options, const Console& console,
                              ReadIdSequence(options.ids, model.vocabulary_size()));
     KINGLET_RETURN_IF_ERROR(scorer.Add(all.ids));
   }
-  KINGLET_RETURN_IF_ERROR(RequireScored(scorer.scored().totals, options.source()));
+  KINGLET_RETURN_IF_ERROR(RequireScored(scorer.scored().totals, options.input_name()));
   side.operations = CountExecuted(model.plan(), nonzeros, TraitsOf(model.backend()), scorer.trace())
                         .operations.Total();
   side.text = std::move(scorer.scored());
@@ -140,7 +140,7 @@ Result<Side> Measure(const DiffOptions& options, const std::string& path, const 
   side.facts = DescribeModel(side.model->file());
   const std::vector<uint64_t> nonzeros = CountNonzeros(side.model->plan().weights);
   side.operations = SteadyOperations(*side.model, nonzeros);
-  if (options.source().empty()) return side;
+  if (options.input_name().empty()) return side;
   KINGLET_RETURN_IF_ERROR(ScoreText(options, console, nonzeros, side));
   return side;
 }
@@ -155,7 +155,7 @@ Status CheckSameTokens(const DiffOptions& options, const Sides& sides) {
   const auto tokens = [](const Side& side) {
     return Grouped(side.text->totals.scored()) + " by " + side.path;
   };
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "diff", options.source(),
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "diff", options.input_name(),
                          "models that split the text into the same number of tokens",
                          tokens(first) + ", " + tokens(second) +
                              "; compare perplexities per word of score --lines instead");
@@ -306,7 +306,7 @@ std::string Verdict(const PairedDifference& found) {
 }
 
 std::string DiffText(const Sides& sides, const std::vector<TensorDifference>& changes,
-                     const std::string& source) {
+                     const std::string& input_name) {
   const auto& [first, second] = sides;
   const auto& [a, b] = std::pair(&first.model->file(), &second.model->file());
   std::string text = FactLine("first", first.path) + FactLine("second", second.path);
@@ -327,14 +327,14 @@ std::string DiffText(const Sides& sides, const std::vector<TensorDifference>& ch
     const double second_perplexity = std::exp(second.text->totals.nll());
     text += Row("perplexity", Formatted("%.4f", first_perplexity),
                 Formatted("%.4f", second_perplexity), Change(first_perplexity, second_perplexity));
-    text += "\n" + Grouped(first.text->totals.scored()) + " scored tokens of " + source + ":\n" +
-            Verdict(Compare(first.text->blocks, second.text->blocks)) + "\n";
+    text += "\n" + Grouped(first.text->totals.scored()) + " scored tokens of " + input_name +
+            ":\n" + Verdict(Compare(first.text->blocks, second.text->blocks)) + "\n";
   }
   return text + BlocksText(sides) + TensorsText(sides, changes);
 }
 
 Status Diff(const DiffOptions& options, Console& console) {
-  KINGLET_RETURN_IF_ERROR(RefusePipe("diff", options.source()));
+  KINGLET_RETURN_IF_ERROR(RefusePipe("diff", options.input_name()));
   Sides sides;
   KINGLET_ASSIGN_OR_RETURN(sides[0], Measure(options, options.run.model, console));
   KINGLET_ASSIGN_OR_RETURN(sides[1], Measure(options, options.second, console));
@@ -342,7 +342,7 @@ Status Diff(const DiffOptions& options, Console& console) {
   const std::vector<TensorDifference> changes =
       CompareTensors(sides[0].model->file(), sides[1].model->file());
   console.out.Write(options.run.json ? DiffJson(sides, changes)
-                                     : DiffText(sides, changes, options.source()));
+                                     : DiffText(sides, changes, options.input_name()));
   return Status();
 }
 

@@ -78,7 +78,7 @@ Result<bool> DocumentReader::ReadLine(std::string& line) {
       return !line.empty();
     }
     if (searched > kMaxLineBytes) {
-      return Status::Refusal(KINGLET_OUT_OF_MEMORY, source(), Numbered("line", lines_ + 1),
+      return Status::Refusal(KINGLET_OUT_OF_MEMORY, name(), Numbered("line", lines_ + 1),
                              "at most " + std::to_string(kMaxLineBytes) + " bytes", "more");
     }
     KINGLET_ASSIGN_OR_RETURN(const std::string_view piece, input_.Next());
@@ -96,8 +96,8 @@ Status DocumentReader::FindText(Document& document) const {
   MemberReader reader(format_.field);
   ReadJson(json, reader);
   const auto refuse = [&](const std::string& expected, const std::string& found) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, source(),
-                           Numbered("line", document.line_number), expected, found);
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, name(), Numbered("line", document.line_number),
+                           expected, found);
   };
   if (reader.broken || !reader.is_object) {
     const std::string why = WhyNotJson(json);

@@ -38,7 +38,7 @@ class DocumentReader {
   Result<std::optional<Document>> Next();
 
   uint64_t bad_lines() const { return bad_lines_; }
-  const std::string& source() const { return input_.source(); }  // for messages
+  const std::string& name() const { return input_.name(); }  // for messages
 
  private:
   DocumentReader(TextInput input, DocumentFormat format)

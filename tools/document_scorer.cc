@@ -7,7 +7,7 @@
 
 #include "converters/texts/text_reader.h"
 #include "format/message_text.h"
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 #include "tools/words.h"
 
 namespace kinglet {
@@ -40,7 +40,7 @@ DocumentScorer::DocumentScorer(std::shared_ptr<const Model> model, SentenceScore
     : model_(std::move(model)),
       scorer_(std::move(scorer)),
       frame_(FrameOf(model_->file().description(), model_->vocabulary())),
-      unknown_(UnknownWord(*model_->vocabulary(), model_->text())),
+      unknown_(UnknownToken(*model_->vocabulary(), model_->text())),
       blocks_(blocks) {}
 
 Result<DocumentScorer> DocumentScorer::Create(const std::shared_ptr<const Model>& model,
@@ -72,9 +72,9 @@ Result<DocumentScorer> DocumentScorer::Create(const std::shared_ptr<const Model>
   return DocumentScorer(model, std::move(scorer), chosen);
 }
 
-Result<std::vector<uint32_t>> DocumentScorer::StreamOf(const std::string& source,
+Result<std::vector<uint32_t>> DocumentScorer::StreamOf(const std::string& input_name,
                                                        const Document& document) const {
-  TextReader reader(*model_->text(), source + ", " + Numbered("line", document.line_number));
+  TextReader reader(*model_->text(), input_name + ", " + Numbered("line", document.line_number));
   TokenSequence tokens;
   std::string_view rest = document.text;
   for (size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
@@ -86,7 +86,7 @@ Result<std::vector<uint32_t>> DocumentScorer::StreamOf(const std::string& source
   return Framed(frame_, tokens.ids);
 }
 
-Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& source,
+Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& input_name,
                                                         std::span<const Document> documents) {
   std::vector<DocumentLoss> losses(documents.size());
   // document, context; indexed by the stretch that a lane runs
@@ -100,7 +100,7 @@ Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& sourc
     while (read.ok()) {
       if (at == 0) {
         if (document == documents.size()) return false;
-        Result<std::vector<uint32_t>> made = StreamOf(source, documents[document]);
+        Result<std::vector<uint32_t>> made = StreamOf(input_name, documents[document]);
         read = made.status();
         if (!read.ok()) return false;
         stream = std::move(*made);
@@ -136,7 +136,7 @@ Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& sourc
     return {};
   };
   const auto name = [&](uint64_t index) {
-    return source + ", " + Numbered("line", documents[owners[index].first].line_number);
+    return input_name + ", " + Numbered("line", documents[owners[index].first].line_number);
   };
   KINGLET_RETURN_IF_ERROR(scorer_.Run(next_stretch, sink, name));
   KINGLET_RETURN_IF_ERROR(read);

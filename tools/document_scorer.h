@@ -43,14 +43,15 @@ class DocumentScorer {
                                        const RunOptions& run, const DocumentBlocks& blocks);
 
   // One loss for each document, the same for any number of lanes and threads. Errors: those of
-  // reading text and of scoring, naming `source` and the line.
-  Result<std::vector<DocumentLoss>> Score(const std::string& source,
+  // reading text and of scoring, naming `input_name` and the line.
+  Result<std::vector<DocumentLoss>> Score(const std::string& input_name,
                                           std::span<const Document> documents);
 
  private:
   DocumentScorer(std::shared_ptr<const Model> model, SentenceScorer scorer,
                  const DocumentBlocks& blocks);
-  Result<std::vector<uint32_t>> StreamOf(const std::string& source, const Document& document) const;
+  Result<std::vector<uint32_t>> StreamOf(const std::string& input_name,
+                                         const Document& document) const;
 
   std::shared_ptr<const Model> model_;
   SentenceScorer scorer_;

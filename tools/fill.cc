@@ -30,7 +30,7 @@ struct FillOptions {
 
 class Filler {
  public:
-  Filler(const FillOptions& options, const MaskWords& words, Session& session, Console& console)
+  Filler(const FillOptions& options, const MaskTokens& words, Session& session, Console& console)
       : options_(options), words_(words), session_(session), console_(console) {}
 
   // The best words of each [MASK].
@@ -71,7 +71,7 @@ class Filler {
   }
 
   const FillOptions& options_;
-  const MaskWords words_;
+  const MaskTokens words_;
   Session& session_;
   Console& console_;
 };
@@ -79,7 +79,7 @@ class Filler {
 // Prints the pseudo-log-likelihood of each line, and a summary.
 class PseudoScorer {
  public:
-  PseudoScorer(const FillOptions& options, const MaskWords& words, Session& session,
+  PseudoScorer(const FillOptions& options, const MaskTokens& words, Session& session,
                ScoreReport& report, Console& console)
       : options_(options), words_(words), session_(session), report_(report), console_(console) {}
 
@@ -97,18 +97,19 @@ class PseudoScorer {
     return console_.out.status();
   }
 
-  Status Finish(const std::string& source) const {
+  Status Finish(const std::string& input_name) const {
     const std::string protocol =
         "lines; pseudo-log-likelihood: each token but [CLS] and [SEP] masked alone" +
         ProtocolEnd(session_.model());
     if (!options_.run.json) {
-      return report_.Finish("lines         " + std::to_string(lines_) + "\n", source, {}, protocol);
+      return report_.Finish("lines         " + std::to_string(lines_) + "\n", input_name, {},
+                            protocol);
     }
     JsonLine line = report_.NewLine();
     line.Key("lines").Integer(lines_).Key("tokens").Integer(report_.all().scored());
     line.Key("scored").Integer(report_.all().scored());
     line.Loss(report_.all().nll());
-    return report_.Finish(line, source, {}, protocol);
+    return report_.Finish(line, input_name, {}, protocol);
   }
 
  private:
@@ -131,7 +132,7 @@ class PseudoScorer {
   }
 
   const FillOptions& options_;
-  const MaskWords words_;
+  const MaskTokens words_;
   Session& session_;
   ScoreReport& report_;
   Console& console_;
@@ -145,7 +146,7 @@ std::string SourceOf(const MaskedInput& input) {
 
 Status Fill(const FillOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
-  KINGLET_ASSIGN_OR_RETURN(const MaskWords words, MaskWordsOf(*model, options.run.model));
+  KINGLET_ASSIGN_OR_RETURN(const MaskTokens words, MaskTokensOf(*model, options.run.model));
   SessionOptions session_options;
   session_options.threads = static_cast<uint32_t>(options.run.threads);
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,

@@ -72,7 +72,7 @@ Status ForEachDocument(const std::string& path, const DocumentFormat& format,
       batch.push_back(std::move(*document));
     }
     KINGLET_ASSIGN_OR_RETURN(const std::vector<DocumentLoss> losses,
-                             scorer.Score(reader.source(), batch));
+                             scorer.Score(reader.name(), batch));
     for (size_t i = 0; i < batch.size(); ++i) KINGLET_RETURN_IF_ERROR(sink(batch[i], losses[i]));
     counts.documents += batch.size();
   }

@@ -10,7 +10,7 @@
 #include "format/message_text.h"
 #include "format/utf8.h"
 #include "runtime/generator.h"
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 #include "tools/commands.h"
 #include "tools/interrupt.h"
 #include "tools/json_lines.h"
@@ -151,7 +151,7 @@ Status Generate(const GenerateOptions& options, Console& console) {
                            "a model that has ids only");
   }
   if (options.no_unk) {
-    KINGLET_ASSIGN_OR_RETURN(const auto unknown, UnknownWordOf(*model, "--no-unk"));
+    KINGLET_ASSIGN_OR_RETURN(const auto unknown, UnknownTokenOf(*model, "--no-unk"));
     if (unknown) generation.draw.excluded.push_back(*unknown);
   }
   NoteInterrupts();

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <set>
+#include <span>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -13,15 +14,16 @@
 #include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/json_events.h"
 #include "converters/checkpoints/text_input.h"
+#include "format/digest.h"
 #include "format/message_text.h"
 #include "runtime/text/white_space.h"
 
 namespace kinglet {
 namespace {
 
-Status RefuseListLine(const std::string& source, uint64_t line, const std::string& expected,
+Status RefuseListLine(const std::string& input_name, uint64_t line, const std::string& expected,
                       std::string_view found) {
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, Numbered("line", line), expected,
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, input_name, Numbered("line", line), expected,
                          Quoted(found));
 }
 
@@ -209,6 +211,26 @@ ListSyntax SyntaxOf(ListFormat format) {
   return {};
 }
 
+// nullopt for a blank line, and for a summary.
+Result<std::optional<ReadHypothesis>> ParseListLine(std::string_view line, uint64_t number,
+                                                    ListFormat format,
+                                                    const std::string& input_name) {
+  if (IsBlank(line)) return std::optional<ReadHypothesis>();
+  const ListSyntax syntax = SyntaxOf(format);
+  std::optional<ReadHypothesis> read = syntax.parse(line);
+  if (!read) {
+    const std::string why = format == ListFormat::kJson ? WhyNotJson(line) : "";
+    if (why.empty()) return RefuseListLine(input_name, number, syntax.expected, line);
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, input_name, Numbered("line", number),
+                           syntax.expected, why);
+  }
+  return read->utterance.empty() ? std::nullopt : std::move(read);
+}
+
+Status RefuseSecond(const std::string& input_name, uint64_t number, std::string_view line) {
+  return RefuseListLine(input_name, number, "each number of an utterance once", line);
+}
+
 }  // namespace
 
 ListFormat GuessListFormat(std::string_view text) {
@@ -222,33 +244,62 @@ ListFormat GuessListFormat(std::string_view text) {
 }
 
 Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, ListFormat format,
-                                                         const std::string& source) {
-  const ListSyntax syntax = SyntaxOf(format);
+                                                         const std::string& input_name) {
   std::vector<HypothesisList> lists;
   std::unordered_map<std::string, size_t> indices;
   std::set<std::pair<size_t, uint64_t>> numbers;  // of lists and hypotheses
   uint64_t number = 0;
   for (const std::string_view line : LinesOf(text)) {
     ++number;
-    if (IsBlank(line)) continue;
-    std::optional<ReadHypothesis> read = syntax.parse(line);
-    if (!read) {
-      const std::string why = format == ListFormat::kJson ? WhyNotJson(line) : "";
-      if (why.empty()) return RefuseListLine(source, number, syntax.expected, line);
-      return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, Numbered("line", number),
-                             syntax.expected, why);
-    }
-    if (read->utterance.empty()) continue;  // a summary
+    KINGLET_ASSIGN_OR_RETURN(std::optional<ReadHypothesis> read,
+                             ParseListLine(line, number, format, input_name));
+    if (!read) continue;
     const auto [index, is_new] = indices.try_emplace(read->utterance, lists.size());
     if (is_new) lists.push_back({std::move(read->utterance), {}});
     std::vector<Hypothesis>& hypotheses = lists[index->second].hypotheses;
     const uint64_t own = read->number.value_or(hypotheses.size() + 1);
-    if (!numbers.emplace(index->second, own).second) {
-      return RefuseListLine(source, number, "each number of an utterance once", line);
-    }
+    if (!numbers.emplace(index->second, own).second) return RefuseSecond(input_name, number, line);
     hypotheses.push_back({own, read->given, std::move(read->text)});
   }
   return lists;
+}
+
+Result<ListReader> ListReader::Open(const std::string& path, std::optional<ListFormat> format) {
+  KINGLET_ASSIGN_OR_RETURN(DocumentReader lines, DocumentReader::Open(path, {}));
+  return ListReader(std::move(lines), format);
+}
+
+Result<std::optional<HypothesisList>> ListReader::Next() {
+  while (true) {
+    KINGLET_ASSIGN_OR_RETURN(const std::optional<Document> line, lines_.Next());
+    if (!line) {
+      if (list_.hypotheses.empty()) return std::optional<HypothesisList>();
+      return std::optional(std::exchange(list_, {}));
+    }
+    if (!format_ && !IsBlank(line->text)) format_ = GuessListFormat(line->text);
+    KINGLET_ASSIGN_OR_RETURN(std::optional<ReadHypothesis> read,
+                             ParseListLine(line->text, line->line_number,
+                                           format_.value_or(ListFormat::kKaldi), lines_.name()));
+    if (!read) continue;
+    HypothesisList ended;
+    if (list_.hypotheses.empty() || read->utterance != list_.utterance) {
+      if (!begun_.insert(Digest64(std::as_bytes(std::span(read->utterance)))).second) {
+        return Status::Refusal(KINGLET_UNSUPPORTED, lines_.name(),
+                               Numbered("line", line->line_number),
+                               "the lines of each utterance one after the other, or a file of them "
+                               "in place of a pipe",
+                               Quoted(line->text));
+      }
+      ended = std::exchange(list_, {std::move(read->utterance), {}});
+      numbers_.clear();
+    }
+    const uint64_t own = read->number.value_or(list_.hypotheses.size() + 1);
+    if (!numbers_.insert(own).second) {
+      return RefuseSecond(lines_.name(), line->line_number, line->text);
+    }
+    list_.hypotheses.push_back({own, read->given, std::move(read->text)});
+    if (!ended.hypotheses.empty()) return std::optional(std::move(ended));
+  }
 }
 
 Result<std::vector<HypothesisList>> ReadNBestFolders(const std::string& folder) {
@@ -279,8 +330,8 @@ Result<std::vector<HypothesisList>> ReadNBestFolders(const std::string& folder) 
   std::vector<HypothesisList> lists;
   std::unordered_map<std::string, size_t> indices;
   for (const auto& [key, path] : folders) {
-    const std::string source = (path / "text").string(), scores = (path / "score").string();
-    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(source));
+    const std::string input_name = (path / "text").string(), scores = (path / "score").string();
+    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(input_name));
     std::map<std::string, double, std::less<>> given;
     if (fs::exists(scores, error)) {
       KINGLET_ASSIGN_OR_RETURN(const std::string lines, ReadWholeText(scores));
@@ -314,7 +365,7 @@ Result<std::vector<HypothesisList>> ReadNBestFolders(const std::string& folder) 
   return lists;
 }
 
-Status AddGivenScores(std::string_view text, const std::string& source, double factor,
+Status AddGivenScores(std::string_view text, const std::string& input_name, double factor,
                       std::vector<HypothesisList>& lists) {
   std::map<std::pair<std::string, uint64_t>, Hypothesis*, std::less<>> hypotheses;
   for (HypothesisList& list : lists) {
@@ -331,21 +382,21 @@ Status AddGivenScores(std::string_view text, const std::string& source, double f
     const std::optional<NumberedName> name = ParseName(TakeFirstWord(rest));
     const std::optional<double> score = ParseScore(rest);
     if (!name || !score) {
-      return RefuseListLine(source, number, "\"UTTERANCE-NUMBER SCORE\"", line);
+      return RefuseListLine(input_name, number, "\"UTTERANCE-NUMBER SCORE\"", line);
     }
     const auto found = hypotheses.find({std::string(name->utterance), name->number});
     if (found == hypotheses.end()) {
-      return RefuseListLine(source, number, "a hypothesis of the lists", line);
+      return RefuseListLine(input_name, number, "a hypothesis of the lists", line);
     }
     if (!scored.insert(found->second).second) {
-      return RefuseListLine(source, number, "each hypothesis once", line);
+      return RefuseListLine(input_name, number, "each hypothesis once", line);
     }
     found->second->given = found->second->given.value_or(0) + factor * *score;
   }
   for (const HypothesisList& list : lists) {
     for (const Hypothesis& hypothesis : list.hypotheses) {
       if (scored.contains(&hypothesis)) continue;
-      return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, list.utterance,
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, input_name, list.utterance,
                              "a score for each hypothesis",
                              "none for number " + std::to_string(hypothesis.number));
     }
@@ -354,7 +405,7 @@ Status AddGivenScores(std::string_view text, const std::string& source, double f
 }
 
 Result<std::map<std::string, std::string>> ParseReferences(std::string_view text,
-                                                           const std::string& source) {
+                                                           const std::string& input_name) {
   std::map<std::string, std::string> references;
   uint64_t number = 0;
   for (const std::string_view line : LinesOf(text)) {
@@ -362,10 +413,10 @@ Result<std::map<std::string, std::string>> ParseReferences(std::string_view text
     if (IsBlank(line)) continue;
     const size_t tab = line.find('\t');
     if (tab == line.npos || tab == 0) {
-      return RefuseListLine(source, number, "an utterance, a tab and a text", line);
+      return RefuseListLine(input_name, number, "an utterance, a tab and a text", line);
     }
     if (!references.emplace(line.substr(0, tab), line.substr(tab + 1)).second) {
-      return RefuseListLine(source, number, "each utterance once", line);
+      return RefuseListLine(input_name, number, "each utterance once", line);
     }
   }
   return references;

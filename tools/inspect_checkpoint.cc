@@ -18,6 +18,7 @@
 #include "format/encoding.h"
 #include "tools/console.h"
 #include "tools/json_lines.h"
+#include "tools/network_recipe.h"
 #include "tools/token_text.h"
 
 namespace kinglet {
@@ -42,11 +43,11 @@ void AppendNames(const char* key, const std::vector<std::string>& names, JsonLin
   line.EndArray();
 }
 
-std::string CheckpointJson(const CheckpointFile& source, const Readers& readers) {
+std::string CheckpointJson(const CheckpointFile& file, const Readers& readers) {
   JsonLine line;
-  line.Key("checkpoint").Text(DisplayText(source.path)).Key("file_size").Integer(source.bytes);
-  line.Key("digest").Text(source.digest).Key("tensors").BeginArray();
-  for (const CheckpointTensor& tensor : source.tensors) {
+  line.Key("checkpoint").Text(DisplayText(file.path)).Key("file_size").Integer(file.bytes);
+  line.Key("digest").Text(file.digest).Key("tensors").BeginArray();
+  for (const CheckpointTensor& tensor : file.tensors) {
     line.BeginObject().Key("name").Text(DisplayText(tensor.name)).Key("shape").BeginArray();
     for (const uint64_t size : tensor.shape) line.Integer(size);
     line.EndArray().Key("type").Text(TypeName(tensor)).EndObject();
@@ -54,17 +55,18 @@ std::string CheckpointJson(const CheckpointFile& source, const Readers& readers)
   line.EndArray().Key("families").BeginArray();
   for (const NameMatch& match : readers.families) {
     line.BeginObject().Key("name").Text(match.family->name);
-    line.Key("supported").Boolean(match.family->load != nullptr).Key("fit").Number(match.fit);
+    line.Key("supported").Boolean(match.is_read()).Key("fit").Number(match.fit);
     AppendNames("missing", match.missing, line);
     AppendNames("unused", match.unused, line);
+    if (!match.refusal.empty()) line.Key("refusal").Text(DisplayText(match.refusal));
     line.EndObject();
   }
   line.EndArray();
   if (readers.prefix) {
     line.Key("prefix").BeginObject().Key("prefix").Text(DisplayText(readers.prefix->prefix));
-    line.Key("family").Text(readers.prefix->match.family->name).EndObject();
+    line.Key("family").Text(readers.prefix->family->name).EndObject();
   }
-  AppendNames("notes", source.notes, line);
+  AppendNames("notes", file.notes, line);
   return line.Finish();
 }
 
@@ -83,15 +85,18 @@ std::string NameRow(const char* what, const std::vector<std::string>& names) {
 std::string FamilyRows(const Readers& readers) {
   std::string text = "\nfamilies\n";
   if (readers.prefix) {
-    text += "  " + std::string(readers.prefix->match.family->name) +
+    text += "  " + std::string(readers.prefix->family->name) +
             ": all names fit, with a recipe {\"prefix\": \"" + DisplayText(readers.prefix->prefix) +
             "\"}\n";
   }
   for (const NameMatch& match : readers.families) {
     text += "  " + std::string(match.family->name) + ": ";
-    text += match.fit == 1 ? "all names fit" : "nearly fits";
-    if (match.family->load == nullptr) {
-      text += match.fit == 1 ? "; " + UnreadText(*match.family) : " (no family of this build)";
+    if (!match.is_read()) {
+      text += UnreadText(*match.family);
+    } else if (!match.refusal.empty()) {
+      text += "recognised, and refused: " + DisplayText(match.refusal);
+    } else {
+      text += match.fit == 1 ? "all names fit" : "nearly fits";
     }
     text += "\n" + NameRow("misses ", match.missing) + NameRow("does not read ", match.unused);
   }
@@ -100,17 +105,17 @@ std::string FamilyRows(const Readers& readers) {
 }
 
 std::string NextRow(const std::string& path, const Readers& readers) {
-  const bool is_readable = !readers.families.empty() && readers.families.front().fit == 1 &&
-                           readers.families.front().family->load != nullptr;
+  const bool is_readable = !readers.families.empty() && readers.families.front().fits() &&
+                           readers.families.front().is_read();
   if (is_readable) return "next: kinglet convert " + DisplayText(path) + " -o model.kgl\n";
   return "next: kinglet inspect " + DisplayText(path) +
          " --recipe-skeleton > recipe.json, and complete it (docs/RECIPES.md)\n";
 }
 
-std::string TensorRows(const CheckpointFile& source) {
+std::string TensorRows(const CheckpointFile& file) {
   constexpr size_t kWidest = 64;
   size_t name_columns = 4, shape_columns = 5;
-  for (const CheckpointTensor& tensor : source.tensors) {
+  for (const CheckpointTensor& tensor : file.tensors) {
     name_columns = std::max(name_columns, DisplayText(tensor.name).size());
     shape_columns = std::max(shape_columns, ShapeText(tensor.shape).size());
   }
@@ -120,22 +125,22 @@ std::string TensorRows(const CheckpointFile& source) {
            type + "\n";
   };
   std::string text = "\ntensors\n" + row("name", "shape", "type");
-  for (const CheckpointTensor& tensor : source.tensors) {
+  for (const CheckpointTensor& tensor : file.tensors) {
     text += row(tensor.name, ShapeText(tensor.shape), TypeName(tensor));
   }
   return text;
 }
 
-std::string CheckpointText(const std::string& path, const CheckpointFile& source,
+std::string CheckpointText(const std::string& path, const CheckpointFile& file,
                            const Readers& readers) {
   uint64_t entries = 0;
-  for (const CheckpointTensor& tensor : source.tensors) entries += CountEntries(tensor.shape);
-  std::string text = FactLine("checkpoint", source.path);
-  text += FactLine("bytes", Grouped(source.bytes)) + FactLine("digest", source.digest);
+  for (const CheckpointTensor& tensor : file.tensors) entries += CountEntries(tensor.shape);
+  std::string text = FactLine("checkpoint", file.path);
+  text += FactLine("bytes", Grouped(file.bytes)) + FactLine("digest", file.digest);
   text +=
-      FactLine("tensors", Grouped(source.tensors.size()) + " of " + Grouped(entries) + " entries");
-  for (const std::string& note : source.notes) text += FactLine("note", note);
-  return text + FamilyRows(readers) + TensorRows(source) + "\n" + NextRow(path, readers);
+      FactLine("tensors", Grouped(file.tensors.size()) + " of " + Grouped(entries) + " entries");
+  for (const std::string& note : file.notes) text += FactLine("note", note);
+  return text + FamilyRows(readers) + TensorRows(file) + "\n" + NextRow(path, readers);
 }
 
 }  // namespace
@@ -155,12 +160,16 @@ bool IsCheckpointPath(const std::string& path) {
 
 Result<std::string> ReportCheckpoint(const std::string& path, CheckpointView view) {
   KINGLET_ASSIGN_OR_RETURN(const std::string found, FindCheckpoint(path));
-  KINGLET_ASSIGN_OR_RETURN(CheckpointFile source, OpenCheckpointFile(found));
-  for (std::string& note : ComputeWeights(source.tensors)) source.notes.push_back(std::move(note));
-  if (view == CheckpointView::kRecipeSkeleton) return RecipeSkeleton(source.tensors);
-  const Readers readers = {NearestFamilies(source.tensors), FittingPrefix(source.tensors)};
-  return view == CheckpointView::kJson ? CheckpointJson(source, readers)
-                                       : CheckpointText(path, source, readers);
+  KINGLET_ASSIGN_OR_RETURN(CheckpointFile file, OpenCheckpointFile(found));
+  for (std::string& note : ComputeWeights(file.tensors)) file.notes.push_back(std::move(note));
+  const FamilyInput input = InputOf(file, file.tensors);
+  if (view == CheckpointView::kRecipeSkeleton) {
+    std::optional<std::string> network = NetworkRecipe(input);
+    return network ? *std::move(network) : RecipeSkeleton(input);
+  }
+  const Readers readers = {NearestFamilies(input), FittingPrefix(input)};
+  return view == CheckpointView::kJson ? CheckpointJson(file, readers)
+                                       : CheckpointText(path, file, readers);
 }
 
 }  // namespace kinglet

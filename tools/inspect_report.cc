@@ -153,7 +153,10 @@ std::string InspectJson(const ModelFile& file) {
     line.EndObject();
   }
   line.EndArray().Key("blocks").BeginArray();
-  for (const Block& block : description.blocks) AppendBlock(block, file, line);
+  const auto name = [&file](TensorId id, std::string_view /*field*/, JsonLine& at) {
+    at.Text(file.tensors()[id].name);
+  };
+  for (const Block& block : description.blocks) AppendBlock(block, name, line);
   line.EndArray().Key("stored").Integer(facts.stored);
   line.Key("vocabulary").BeginObject().Key("size").Integer(description.vocabulary_size);
   line.Key("words").Boolean(file.vocabulary() != nullptr).EndObject();

@@ -15,9 +15,9 @@ constexpr size_t kShownBytes = 64;  // of a word that is not an id
 
 }  // namespace
 
-LineTokens::LineTokens(const Model& model, std::string_view source)
-    : source_(source), vocabulary_size_(model.vocabulary_size()) {
-  if (model.text() != nullptr) reader_.emplace(*model.text(), source_);
+LineTokens::LineTokens(const Model& model, std::string_view input_name)
+    : input_name_(input_name), vocabulary_size_(model.vocabulary_size()) {
+  if (model.text() != nullptr) reader_.emplace(*model.text(), input_name_);
 }
 
 Status LineTokens::AppendIds(std::string_view line, bool ended, TokenSequence& sequence) {
@@ -31,11 +31,11 @@ Status LineTokens::AppendIds(std::string_view line, bool ended, TokenSequence& s
     uint32_t id = 0;
     const auto parsed = std::from_chars(word.data(), word.data() + word.size(), id);
     if (parsed.ec != std::errc() || parsed.ptr != word.data() + word.size()) {
-      return Status::Refusal(KINGLET_INVALID_ARGUMENT, source_, place,
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, input_name_, place,
                              "token ids, because the model has no vocabulary",
                              Quoted(word.substr(0, kShownBytes)));
     }
-    KINGLET_RETURN_IF_ERROR(CheckTokenId(id, vocabulary_size_, source_, place));
+    KINGLET_RETURN_IF_ERROR(CheckTokenId(id, vocabulary_size_, input_name_, place));
     sequence.ids.push_back(id);
   }
   line_ += ended ? 1 : 0;

@@ -16,8 +16,8 @@ namespace kinglet {
 // Tokenizes lines as TextReader does; for a model without a vocabulary lines are ids.
 class LineTokens {
  public:
-  // `model` must outlive the object. `source` names the text in messages.
-  LineTokens(const Model& model, std::string_view source);
+  // `model` must outlive the object. `input_name` names the text in messages.
+  LineTokens(const Model& model, std::string_view input_name);
 
   // Appends the ids of the next line and, if the line has `ended`, the token for its end. After a
   // line that has not ended, the next one is its rest. After an error `sequence` contains the
@@ -29,7 +29,7 @@ class LineTokens {
  private:
   Status AppendIds(std::string_view line, bool ended, TokenSequence& sequence);
 
-  const std::string source_;
+  const std::string input_name_;
   const uint32_t vocabulary_size_;
   std::optional<TextReader> reader_;  // nullopt means ids
   uint64_t line_ = 1;                 // of ids

@@ -62,13 +62,13 @@ void EndSummary(const LossTotals& totals, const std::optional<TextSize>& size,
   line.Key("protocol").Text(protocol).Key("backend").Text(backend);
 }
 
-Status RequireScored(const LossTotals& totals, const std::string& source) {
+Status RequireScored(const LossTotals& totals, const std::string& input_name) {
   if (totals.scored() > 0) return Status();
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, "tokens", "at least one that is scored",
-                         "none");
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, input_name, "tokens",
+                         "at least one that is scored", "none");
 }
 
-void WarnOfUnknown(const LossTotals& totals, const std::string& source, bool has_tokenizer) {
+void WarnOfUnknown(const LossTotals& totals, const std::string& input_name, bool has_tokenizer) {
   if (totals.unknown_share() <= kManyUnknown) return;
   char share[32];
   std::snprintf(share, sizeof(share), "%.1f", 100 * totals.unknown_share());
@@ -77,7 +77,8 @@ void WarnOfUnknown(const LossTotals& totals, const std::string& source, bool has
       has_tokenizer ? "The model's own texts have fewer if they are of another language or kind"
                     : "If the model's own texts have fewer, it tokenizes text otherwise: see "
                       "convert --tokenizer";
-  PrintNote(source + ": " + share + " % of the scored tokens are unknown words, which count as " +
+  PrintNote(input_name + ": " + share +
+            " % of the scored tokens are unknown words, which count as " +
             "one word; perplexity without them is printed too. " + advice);
 }
 

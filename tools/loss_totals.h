@@ -45,10 +45,10 @@ void EndSummary(const LossTotals& totals, const std::optional<TextSize>& size,
 // The first members of the summary of a stream: "tokens" to "oov_share".
 void BeginStreamSummary(uint64_t tokens, const LossTotals& totals, JsonLine& line);
 
-// KINGLET_INVALID_ARGUMENT, naming `source`, if nothing was scored.
-Status RequireScored(const LossTotals& totals, const std::string& source);
+// KINGLET_INVALID_ARGUMENT, naming `input_name`, if nothing was scored.
+Status RequireScored(const LossTotals& totals, const std::string& input_name);
 // Warns on standard error if many words are unknown.
-void WarnOfUnknown(const LossTotals& totals, const std::string& source, bool has_tokenizer);
+void WarnOfUnknown(const LossTotals& totals, const std::string& input_name, bool has_tokenizer);
 
 }  // namespace kinglet
 

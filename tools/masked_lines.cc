@@ -14,8 +14,8 @@
 namespace kinglet {
 namespace {
 
-Status InLine(const std::string& source, uint64_t number, const Status& status) {
-  return status.ok() ? status : InFile(source + ", line " + std::to_string(number), status);
+Status InLine(const std::string& input_name, uint64_t number, const Status& status) {
+  return status.ok() ? status : InFile(input_name + ", line " + std::to_string(number), status);
 }
 
 Status ForEachLineOfIds(const MaskedInput& input, const MaskedLineSink& sink) {
@@ -58,15 +58,15 @@ Status ForEachMaskedLine(const MaskedInput& input, const Model& model, const Mas
                            "another");
   }
   const bool standard_input = input.text.empty() || input.text == "-";
-  const std::string source = standard_input ? std::string(kStandardInput) : input.text;
+  const std::string input_name = standard_input ? std::string(kStandardInput) : input.text;
   uint64_t number = 0;
   const auto read = [&](std::string_view line) -> Status {
     number += 1;
     line = PlainLine(line);
     if (line.empty()) return sink(number, {});
     Result<TokenizedText> tokenized = text->Encode(line);
-    if (!tokenized.ok()) return InLine(source, number, tokenized.status());
-    return InLine(source, number, sink(number, MaskedTextOf(*tokenized)));
+    if (!tokenized.ok()) return InLine(input_name, number, tokenized.status());
+    return InLine(input_name, number, sink(number, MaskedTextOf(*tokenized)));
   };
   if (standard_input) {
     return ForEachInputLine([&](std::string_view line, bool) { return read(line); });

@@ -96,7 +96,7 @@ Result<std::shared_ptr<const ModelFile>> CheckedModel(const SensitivityFile& fil
   return std::shared_ptr<const ModelFile>(*std::move(model));
 }
 
-Result<TextLoss> CheckedLoss(const TokenSource& tokens,
+Result<TextLoss> CheckedLoss(const TokenInput& tokens,
                              const std::shared_ptr<const ModelFile>& file) {
   KINGLET_ASSIGN_OR_RETURN(const auto model, Model::FromFile(file, ModelOptions{}));
   return LossOfText(model, tokens, {});
@@ -111,7 +111,7 @@ Result<MeasuredPlan> CheckPlan(const PlanCommand& command, const SensitivityFile
   measured.bytes = planned->file_size();
   progress.Say("the loss of the planned model");
   // Both models have the same tokenizer.
-  KINGLET_ASSIGN_OR_RETURN(const TokenSource tokens,
+  KINGLET_ASSIGN_OR_RETURN(const TokenInput tokens,
                            OpenTextTokens(command.check, command.check_ids, planned));
   KINGLET_ASSIGN_OR_RETURN(const TextLoss of_plan, CheckedLoss(tokens, planned));
   progress.Say("the loss of the unchanged model");

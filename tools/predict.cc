@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "format/message_text.h"
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 #include "runtime/text/model_text.h"
 #include "tools/commands.h"
 #include "tools/interrupt.h"
@@ -68,7 +68,7 @@ Status Predict(const PredictOptions& options, Console& console) {
   predictions.json = options.run.json;
   predictions.lanes = options.run.lanes;
   if (options.no_unk) {
-    KINGLET_ASSIGN_OR_RETURN(predictions.excluded, UnknownWordOf(*model, "--no-unk"));
+    KINGLET_ASSIGN_OR_RETURN(predictions.excluded, UnknownTokenOf(*model, "--no-unk"));
   }
   if (options.prefix && model->text() != nullptr && SpansTokens(*model->text(), *options.prefix)) {
     if (!options.allowed.empty()) {

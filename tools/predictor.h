@@ -14,7 +14,7 @@
 #include "kinglet/status.h"
 #include "runtime/model.h"
 #include "runtime/queries/next_characters.h"
-#include "runtime/queries/word_set.h"
+#include "runtime/queries/token_set.h"
 #include "runtime/spellings.h"
 #include "runtime/text_prefix.h"
 #include "tools/console.h"
@@ -29,7 +29,7 @@ struct PredictionOptions {
   bool json = false;
   size_t lanes = 1;
   std::optional<uint32_t> excluded;  // a word that must not be among them
-  std::optional<WordSet> words;      // only these words, without `excluded`
+  std::optional<TokenSet> words;     // only these words, without `excluded`
   // Print the probability of all words with this beginning, which `words` are, and of each
   // character that can follow. With `spellings` words are sequences of tokens
   // (runtime/text_prefix.h).

@@ -1,13 +1,18 @@
 // kinglet rescore: the best of each utterance's hypotheses, by the recogniser's score, the model's
 // log-probability and the length together.
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -18,7 +23,7 @@
 #include "runtime/accounting/exact_sum.h"
 #include "runtime/prefix_tree.h"
 #include "runtime/sentence_scorer.h"
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 #include "tools/commands.h"
 #include "tools/hypothesis_lists.h"
 #include "tools/json_lines.h"
@@ -49,11 +54,6 @@ struct ModelScore {
   uint64_t tokens = 0, unknown = 0;  // scored tokens, the end included; unknown words
 };
 
-struct ScoredLists {
-  std::vector<std::vector<ModelScore>> scores;  // as the lists
-  uint64_t tokens = 0, stepped = 0;
-};
-
 Result<SentenceFrame> RequireFrame(const Model& model) {
   SentenceFrame frame = FrameOf(model.file().description(), model.vocabulary());
   if (frame.begin && frame.end) return frame;
@@ -63,43 +63,63 @@ Result<SentenceFrame> RequireFrame(const Model& model) {
                          "none");
 }
 
+// Gives the lists one by one; nullopt after the last one.
+using NextList = std::function<Result<std::optional<HypothesisList>>()>;
+// Takes each list with the model's score of each of its hypotheses.
+using ScoredListSink = std::function<Status(const HypothesisList&, std::span<const ModelScore>)>;
+
 // The hypotheses of several utterances in one tree. Each utterance has a beginning of its own.
 class ListScorer {
  public:
-  ListScorer(const Model& model, const SentenceFrame& frame, const std::string& source,
-             Session& session)
+  ListScorer(const Model& model, const SentenceFrame& frame, const std::string& input_name,
+             Session& session, const ScoredListSink& sink)
       : model_(model),
         frame_(frame),
-        source_(source),
+        input_name_(input_name),
         session_(session),
-        unknown_(UnknownWord(*model.vocabulary(), model.text())) {}
+        sink_(sink),
+        unknown_(UnknownToken(*model.vocabulary(), model.text())) {}
 
-  Result<ScoredLists> Run(const std::vector<HypothesisList>& lists, Progress& progress) {
+  // With `at_once` no list waits for others that have not arrived on standard input.
+  Status Run(const NextList& next, bool at_once, Progress& progress) {
     const size_t enough = kNodesPerLane * session_.lanes();
-    for (const HypothesisList& list : lists) {
-      KINGLET_RETURN_IF_ERROR(Add(list));
-      if (tree_.tree().size() < enough) continue;
+    while (true) {
+      KINGLET_ASSIGN_OR_RETURN(std::optional<HypothesisList> list, next());
+      if (!list) return ScoreAdded();
+      KINGLET_RETURN_IF_ERROR(Add(*std::move(list)));
+      if (tree_.tree().size() < enough && !(at_once && !InputIsWaiting())) continue;
       KINGLET_RETURN_IF_ERROR(ScoreAdded());
-      progress.Report(scored_.tokens);
+      progress.Report(tokens_);
     }
-    KINGLET_RETURN_IF_ERROR(ScoreAdded());
-    return std::move(scored_);
   }
+  uint64_t stepped() const { return stepped_; }
 
  private:
-  Status Add(const HypothesisList& list) {
+  struct AddedList {
+    HypothesisList list;
+    std::vector<ModelScore> scores;  // of whose tokens the log-probabilities are still missing
+    std::vector<std::vector<uint32_t>> paths;
+  };
+
+  static bool InputIsWaiting() {
+    pollfd input = {STDIN_FILENO, POLLIN, 0};
+    return ::poll(&input, 1, 0) > 0;
+  }
+
+  Status Add(HypothesisList list) {
     tree_.BeginRoot();
-    std::vector<ModelScore>& scores = scored_.scores.emplace_back();
+    AddedList& added = added_.emplace_back();
     for (const Hypothesis& hypothesis : list.hypotheses) {
       TokenSequence sentence;
-      TextReader reader(*model_.text(), source_ + ": " + list.utterance + ", hypothesis " +
+      TextReader reader(*model_.text(), input_name_ + ": " + list.utterance + ", hypothesis " +
                                             std::to_string(hypothesis.number));
       KINGLET_RETURN_IF_ERROR(reader.AddLine(hypothesis.text, sentence));
       const auto unknown = std::count(sentence.ids.begin(), sentence.ids.end(), unknown_);
-      scores.push_back({0, sentence.ids.size() + 1, static_cast<uint64_t>(unknown)});
-      scored_.tokens += scores.back().tokens;
-      paths_.push_back(tree_.Add(Framed(frame_, sentence.ids)));
+      added.scores.push_back({0, sentence.ids.size() + 1, static_cast<uint64_t>(unknown)});
+      tokens_ += added.scores.back().tokens;
+      added.paths.push_back(tree_.Add(Framed(frame_, sentence.ids)));
     }
+    added.list = std::move(list);
     return {};
   }
 
@@ -108,50 +128,50 @@ class ListScorer {
     std::vector<double> values(tree.size());
     KINGLET_ASSIGN_OR_RETURN(const uint64_t stepped,
                              ScoreTree(tree.parents, tree.ids, session_, values));
-    scored_.stepped += stepped;
-    auto path = paths_.begin();
-    for (; summed_ < scored_.scores.size(); ++summed_) {
-      for (ModelScore& score : scored_.scores[summed_]) {
+    stepped_ += stepped;
+    for (AddedList& added : added_) {
+      for (size_t i = 0; i < added.paths.size(); ++i) {
         ExactSum sum;
-        for (auto node = path->begin() + 1; node != path->end(); ++node) sum.Add(values[*node]);
-        score.logprob = sum.Value();
-        ++path;
+        for (size_t j = 1; j < added.paths[i].size(); ++j) sum.Add(values[added.paths[i][j]]);
+        added.scores[i].logprob = sum.Value();
       }
+      KINGLET_RETURN_IF_ERROR(sink_(added.list, added.scores));
     }
     tree_ = PrefixTreeBuilder();
-    paths_.clear();
+    added_.clear();
     return {};
   }
 
   const Model& model_;
   const SentenceFrame frame_;
-  const std::string source_;
+  const std::string input_name_;
   Session& session_;
+  const ScoredListSink& sink_;
   const std::optional<uint32_t> unknown_;
   PrefixTreeBuilder tree_;
-  std::vector<std::vector<uint32_t>> paths_;  // of the hypotheses in the tree
-  size_t summed_ = 0;                         // lists before those
-  ScoredLists scored_;
+  std::vector<AddedList> added_;  // in the tree
+  uint64_t tokens_ = 0, stepped_ = 0;
 };
 
+std::optional<ListFormat> FormatOf(const RescoreOptions& options) {
+  if (options.format.empty()) return std::nullopt;
+  return options.format == "kaldi"   ? ListFormat::kKaldi
+         : options.format == "tsv"   ? ListFormat::kTabs
+         : options.format == "jsonl" ? ListFormat::kJson
+                                     : ListFormat::kMoses;
+}
+
+// All lists, with the scores of other files.
 Result<std::vector<HypothesisList>> ReadLists(const RescoreOptions& options) {
-  const std::string source = SourceName(options.lists);
   std::error_code error;
   std::vector<HypothesisList> lists;
   if (std::filesystem::is_directory(options.lists, error)) {
     KINGLET_ASSIGN_OR_RETURN(lists, ReadNBestFolders(options.lists));
   } else {
     KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(options.lists));
-    const ListFormat format = options.format == "kaldi"   ? ListFormat::kKaldi
-                              : options.format == "tsv"   ? ListFormat::kTabs
-                              : options.format == "jsonl" ? ListFormat::kJson
-                              : options.format == "moses" ? ListFormat::kMoses
-                                                          : GuessListFormat(text);
-    KINGLET_ASSIGN_OR_RETURN(lists, ParseHypothesisLists(text, format, source));
-  }
-  if (lists.empty()) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, "lists", "at least one hypothesis",
-                           "none");
+    KINGLET_ASSIGN_OR_RETURN(
+        lists, ParseHypothesisLists(text, FormatOf(options).value_or(GuessListFormat(text)),
+                                    InputName(options.lists)));
   }
   // A file of scores replaces those of the lists.
   for (HypothesisList& list : lists) {
@@ -162,7 +182,7 @@ Result<std::vector<HypothesisList>> ReadLists(const RescoreOptions& options) {
   for (const auto& [files, factor] : {std::pair(&options.scores, 1.0), {&options.costs, -1.0}}) {
     for (const std::string& file : *files) {
       KINGLET_ASSIGN_OR_RETURN(const std::string scores, ReadWholeText(file));
-      KINGLET_RETURN_IF_ERROR(AddGivenScores(scores, SourceName(file), factor, lists));
+      KINGLET_RETURN_IF_ERROR(AddGivenScores(scores, InputName(file), factor, lists));
     }
   }
   return lists;
@@ -174,90 +194,88 @@ struct WordErrorCounts {
   uint64_t best = 0, given = 0, model = 0, oracle = 0;  // errors of each choice
 };
 
-// The results that are compared and printed.
+// Compares and prints the hypotheses of each list as soon as they are scored.
 class Rescored {
  public:
-  Rescored(const RescoreOptions& options, const Model& model, std::vector<HypothesisList> lists,
-           ScoredLists scored)
-      : options_(options),
-        model_(model),
-        lists_(std::move(lists)),
-        scored_(std::move(scored)),
-        weights_(options.weights) {
-    for (size_t i = 0; i < lists_.size(); ++i) {
-      std::vector<ScoreParts>& parts = parts_.emplace_back();
-      for (size_t j = 0; j < lists_[i].hypotheses.size(); ++j) {
-        const std::optional<double> given = lists_[i].hypotheses[j].given;
-        const ModelScore& score = scored_.scores[i][j];
-        parts.push_back({given.value_or(0), score.logprob, static_cast<double>(score.tokens), 0});
-        has_given_ = has_given_ || given;
-      }
-    }
-  }
+  Rescored(const RescoreOptions& options, const Model& model, Console& console)
+      : options_(options), model_(model), console_(console), weights_(options.weights) {}
 
-  Status AddReferences(const std::string& path) {
+  Status ReadReferences() {
+    const std::string& path = options_.tune.empty() ? options_.references : options_.tune;
+    if (path.empty()) return {};
     KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
-    KINGLET_ASSIGN_OR_RETURN(const auto references, ParseReferences(text, SourceName(path)));
-    words_ = 0;
-    for (size_t i = 0; i < lists_.size(); ++i) {
-      const auto reference = references.find(lists_[i].utterance);
-      if (reference == references.end()) {
-        return Status::Refusal(KINGLET_INVALID_ARGUMENT, SourceName(path), "utterances",
-                               "a reference for each list", "none for " + lists_[i].utterance);
-      }
-      *words_ += CountWords(reference->second);
-      for (size_t j = 0; j < parts_[i].size(); ++j) {
-        parts_[i][j].errors = WordErrors(lists_[i].hypotheses[j].text, reference->second);
-      }
-    }
+    references_name_ = InputName(path);
+    KINGLET_ASSIGN_OR_RETURN(references_, ParseReferences(text, references_name_));
     return {};
   }
-
-  void Tune(Console& console) {
-    weights_ = TuneListWeights(parts_, has_given_);
-    JsonLine line = NewLine();
-    line.Key("given_weight").Number(weights_.given).Key("weight").Number(weights_.model);
-    line.Key("length_weight").Number(weights_.length);
-    WriteCounts(line);
-    WriteErrors(line);
-    line.Key("protocol").Text(Protocol()).Key("backend").Text(model_.backend().name);
-    console.out.Write(line.Finish());
+  // The errors of a list that cannot be taken.
+  Status Check(const HypothesisList& list) const {
+    if (!references_ || references_->contains(list.utterance)) return {};
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, references_name_, "utterances",
+                           "a reference for each list", "none for " + list.utterance);
   }
 
-  void Print(Console& console) const {
-    for (size_t i = 0; i < lists_.size(); ++i) {
-      std::vector<size_t> order(parts_[i].size());
-      std::iota(order.begin(), order.end(), size_t{0});
-      std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-        return WeightedScore(weights_, parts_[i][a]) > WeightedScore(weights_, parts_[i][b]);
-      });
-      if (!options_.all) order.resize(1);
-      for (size_t rank = 0; rank < order.size(); ++rank) {
-        const std::string line = HypothesisLine(i, order[rank], rank + 1);
-        console.out.Write(console.out_is_terminal && !options_.run.json ? TerminalText(line)
-                                                                        : line);
+  Status Take(const HypothesisList& list, std::span<const ModelScore> scores) {
+    KINGLET_RETURN_IF_ERROR(Check(list));
+    std::vector<ScoreParts> parts;
+    for (size_t i = 0; i < scores.size(); ++i) {
+      const Hypothesis& hypothesis = list.hypotheses[i];
+      const ModelScore& score = scores[i];
+      parts.push_back(
+          {hypothesis.given.value_or(0), score.logprob, static_cast<double>(score.tokens), 0});
+      has_given_ = has_given_ || hypothesis.given;
+      tokens_ += score.tokens;
+      unknown_ += score.unknown;
+    }
+    utterances_ += 1;
+    hypotheses_ += scores.size();
+    if (references_) {
+      const std::string& reference = references_->find(list.utterance)->second;
+      errors_.words += CountWords(reference);
+      for (size_t i = 0; i < parts.size(); ++i) {
+        parts[i].errors = WordErrors(list.hypotheses[i].text, reference);
       }
     }
-    if (!options_.run.json) return;
+    if (!options_.tune.empty()) {
+      parts_.push_back(std::move(parts));
+      return {};
+    }
+    if (references_) AddErrors({parts});
+    Print(list, scores, parts);
+    return options_.lists == "-" ? console_.out.Flush() : console_.out.status();
+  }
+  uint64_t utterances() const { return utterances_; }
+
+  // After all lists.
+  void Finish(uint64_t stepped) {
+    stepped_ = stepped;
+    if (!options_.tune.empty()) {
+      weights_ = TuneListWeights(parts_, has_given_);
+      AddErrors(parts_);
+    }
+    if (!options_.run.json && options_.tune.empty()) return;
     JsonLine line = NewLine();
+    if (!options_.tune.empty()) {
+      line.Key("given_weight").Number(weights_.given).Key("weight").Number(weights_.model);
+      line.Key("length_weight").Number(weights_.length);
+    }
     WriteCounts(line);
-    if (words_) WriteErrors(line);
+    if (references_) WriteErrors(line);
     line.Key("protocol").Text(Protocol()).Key("backend").Text(model_.backend().name);
-    console.out.Write(line.Finish());
+    console_.out.Write(line.Finish());
   }
 
   // The summary for people; standard output has only the lists.
   std::string Facts() const {
-    std::string text = Grouped(lists_.size()) + " utterances, " + Grouped(scored_.tokens) +
-                       " tokens, of which " + Grouped(scored_.stepped) + " were processed";
-    if (!words_) return text;
-    const WordErrorCounts errors = CountErrors();
+    std::string text = Grouped(utterances_) + " utterances, " + Grouped(tokens_) +
+                       " tokens, of which " + Grouped(stepped_) + " were processed";
+    if (!references_) return text;
     const auto share = [&](uint64_t count) {
-      return NumberText(static_cast<double>(count) / static_cast<double>(errors.words), model_);
+      return NumberText(static_cast<double>(count) / static_cast<double>(errors_.words), model_);
     };
-    return text + "; word error rate " + share(errors.best) + " (given score alone " +
-           share(errors.given) + ", model alone " + share(errors.model) + ", best possible " +
-           share(errors.oracle) + ")";
+    return text + "; word error rate " + share(errors_.best) + " (given score alone " +
+           share(errors_.given) + ", model alone " + share(errors_.model) + ", best possible " +
+           share(errors_.oracle) + ")";
   }
 
  private:
@@ -270,16 +288,31 @@ class Rescored {
 
   JsonLine NewLine() const { return JsonLine(NumberDigits(model_)); }
 
-  std::string HypothesisLine(size_t list, size_t index, size_t rank) const {
-    const Hypothesis& hypothesis = lists_[list].hypotheses[index];
-    const ModelScore& model = scored_.scores[list][index];
-    const double score = WeightedScore(weights_, parts_[list][index]);
+  void Print(const HypothesisList& list, std::span<const ModelScore> scores,
+             const std::vector<ScoreParts>& parts) const {
+    std::vector<size_t> order(parts.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return WeightedScore(weights_, parts[a]) > WeightedScore(weights_, parts[b]);
+    });
+    if (!options_.all) order.resize(1);
+    for (size_t rank = 0; rank < order.size(); ++rank) {
+      const size_t index = order[rank];
+      const std::string line = HypothesisLine(list.utterance, list.hypotheses[index], scores[index],
+                                              WeightedScore(weights_, parts[index]), rank + 1);
+      console_.out.Write(console_.out_is_terminal && !options_.run.json ? TerminalText(line)
+                                                                        : line);
+    }
+  }
+
+  std::string HypothesisLine(const std::string& utterance, const Hypothesis& hypothesis,
+                             const ModelScore& model, double score, size_t rank) const {
     if (!options_.run.json) {
-      return OneLine(lists_[list].utterance) + "\t" + NumberText(score, model_) + "\t" +
+      return OneLine(utterance) + "\t" + NumberText(score, model_) + "\t" +
              OneLine(hypothesis.text) + "\n";
     }
     JsonLine line = NewLine();
-    line.Key("utt").Text(lists_[list].utterance).Key("rank").Integer(rank);
+    line.Key("utt").Text(utterance).Key("rank").Integer(rank);
     line.Key("hypothesis").Integer(hypothesis.number).Key("score").Number(score).Key("given");
     hypothesis.given ? line.Number(*hypothesis.given) : line.Null();
     line.LogProbability(model.logprob).Key("tokens").Integer(model.tokens);
@@ -288,39 +321,34 @@ class Rescored {
   }
 
   void WriteCounts(JsonLine& line) const {
-    uint64_t hypotheses = 0, unknown = 0;
-    for (const std::vector<ModelScore>& scores : scored_.scores) {
-      hypotheses += scores.size();
-      for (const ModelScore& score : scores) unknown += score.unknown;
-    }
-    line.Key("utterances").Integer(lists_.size()).Key("hypotheses").Integer(hypotheses);
-    line.Key("tokens").Integer(scored_.tokens).Key("tokens_stepped").Integer(scored_.stepped);
-    line.Key("oov").Integer(unknown);
+    line.Key("utterances").Integer(utterances_).Key("hypotheses").Integer(hypotheses_);
+    line.Key("tokens").Integer(tokens_).Key("tokens_stepped").Integer(stepped_);
+    line.Key("oov").Integer(unknown_);
   }
 
-  WordErrorCounts CountErrors() const {
-    WordErrorCounts counts;
-    counts.words = words_.value_or(0);
-    counts.best = ErrorsOfBest(weights_, parts_);
-    counts.given = ErrorsOfBest({1, 0, 0}, parts_);
-    counts.model = ErrorsOfBest({0, 1, 0}, parts_);
-    for (const std::vector<ScoreParts>& list : parts_) {
-      counts.oracle += std::min_element(list.begin(), list.end(), [](const auto& a, const auto& b) {
-                         return a.errors < b.errors;
-                       })->errors;
+  void AddErrors(const std::vector<std::vector<ScoreParts>>& lists) {
+    errors_.best += ErrorsOfBest(weights_, lists);
+    errors_.given += ErrorsOfBest({1, 0, 0}, lists);
+    errors_.model += ErrorsOfBest({0, 1, 0}, lists);
+    for (const std::vector<ScoreParts>& list : lists) {
+      errors_.oracle +=
+          std::min_element(list.begin(), list.end(), [](const auto& a, const auto& b) {
+            return a.errors < b.errors;
+          })->errors;
     }
-    return counts;
   }
 
   void WriteErrors(JsonLine& line) const {
-    const WordErrorCounts counts = CountErrors();
     const auto rate = [&](uint64_t errors) {
-      return static_cast<double>(errors) / static_cast<double>(counts.words);
+      return static_cast<double>(errors) / static_cast<double>(errors_.words);
     };
-    line.Key("words").Integer(counts.words).Key("errors").Integer(counts.best);
-    line.Key("wer").Number(rate(counts.best)).Key("wer_given");
-    has_given_ ? line.Number(rate(counts.given)) : line.Null();
-    line.Key("wer_model").Number(rate(counts.model)).Key("wer_oracle").Number(rate(counts.oracle));
+    line.Key("words").Integer(errors_.words).Key("errors").Integer(errors_.best);
+    line.Key("wer").Number(rate(errors_.best)).Key("wer_given");
+    has_given_ ? line.Number(rate(errors_.given)) : line.Null();
+    line.Key("wer_model")
+        .Number(rate(errors_.model))
+        .Key("wer_oracle")
+        .Number(rate(errors_.oracle));
   }
 
   // What another program must do to get the same numbers.
@@ -336,41 +364,83 @@ class Rescored {
 
   const RescoreOptions& options_;
   const Model& model_;
-  const std::vector<HypothesisList> lists_;
-  const ScoredLists scored_;
+  Console& console_;
   ListWeights weights_;
-  std::vector<std::vector<ScoreParts>> parts_;
+  std::string references_name_;
+  std::optional<std::map<std::string, std::string>> references_;
+  std::vector<std::vector<ScoreParts>> parts_;  // of all lists, to tune
+  WordErrorCounts errors_;
   bool has_given_ = false;
-  std::optional<uint64_t> words_;  // of the references
+  uint64_t utterances_ = 0, hypotheses_ = 0, tokens_ = 0, unknown_ = 0, stepped_ = 0;
 };
+
+// Reads a file of lists to its end, so that its errors come before the first answer. Returns
+// whether each utterance's lines are one after the other.
+Result<bool> CheckLists(const RescoreOptions& options, const Rescored& rescored) {
+  KINGLET_ASSIGN_OR_RETURN(ListReader reader, ListReader::Open(options.lists, FormatOf(options)));
+  while (true) {
+    Result<std::optional<HypothesisList>> list = reader.Next();
+    if (list.status().code() == KINGLET_UNSUPPORTED) return false;
+    if (!list.ok()) return list.status();
+    if (!*list) return true;
+    KINGLET_RETURN_IF_ERROR(rescored.Check(**list));
+  }
+}
+
+// Lists are read one by one. Memory holds all of them where files of scores belong to them, where
+// they are folders, and where a file mixes the lines of its utterances.
+Result<NextList> OpenLists(const RescoreOptions& options, const Rescored& rescored) {
+  std::error_code error;
+  const bool is_pipe = !RefusePipe("rescore", options.lists).ok();
+  bool one_by_one = options.scores.empty() && options.costs.empty() &&
+                    !std::filesystem::is_directory(options.lists, error);
+  if (one_by_one && !is_pipe) {
+    KINGLET_ASSIGN_OR_RETURN(one_by_one, CheckLists(options, rescored));
+  }
+  if (one_by_one) {
+    KINGLET_ASSIGN_OR_RETURN(ListReader opened, ListReader::Open(options.lists, FormatOf(options)));
+    const auto reader = std::make_shared<ListReader>(std::move(opened));
+    return NextList([reader] { return reader->Next(); });
+  }
+  KINGLET_ASSIGN_OR_RETURN(std::vector<HypothesisList> read, ReadLists(options));
+  for (const HypothesisList& list : read) KINGLET_RETURN_IF_ERROR(rescored.Check(list));
+  const auto lists = std::make_shared<std::vector<HypothesisList>>(std::move(read));
+  return NextList([lists, next = size_t{0}]() mutable -> Result<std::optional<HypothesisList>> {
+    if (next == lists->size()) return std::optional<HypothesisList>();
+    return std::optional(std::move((*lists)[next++]));
+  });
+}
 
 Status Rescore(const RescoreOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "rescore"));
   KINGLET_RETURN_IF_ERROR(RequireWords(options.run.model, model->text()));
   KINGLET_ASSIGN_OR_RETURN(const SentenceFrame frame, RequireFrame(*model));
-  KINGLET_ASSIGN_OR_RETURN(std::vector<HypothesisList> lists, ReadLists(options));
   SessionOptions session_options;
   session_options.empty_cache = EmptyCache::kNormalised;
   session_options.lanes = static_cast<uint32_t>(options.run.lanes);
   session_options.threads = static_cast<uint32_t>(options.run.threads);
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                            Session::Create(model, session_options));
-  Result<ScoredLists> scored = [&] {
+  Rescored rescored(options, *model, console);
+  KINGLET_RETURN_IF_ERROR(rescored.ReadReferences());
+  KINGLET_ASSIGN_OR_RETURN(const NextList next, OpenLists(options, rescored));
+  const ScoredListSink take = [&](const HypothesisList& list, std::span<const ModelScore> scores) {
+    return rescored.Take(list, scores);
+  };
+  ListScorer scorer(*model, frame, InputName(options.lists), *session, take);
+  const Status ran = [&] {
     Progress progress(ProgressFormOf("", console));
-    return ListScorer(*model, frame, SourceName(options.lists), *session).Run(lists, progress);
+    return scorer.Run(next, options.lists == "-", progress);
   }();
-  if (!scored.ok()) return scored.status();
-  Rescored rescored(options, *model, std::move(lists), *std::move(scored));
-  const std::string& references = options.tune.empty() ? options.references : options.tune;
-  if (!references.empty()) KINGLET_RETURN_IF_ERROR(rescored.AddReferences(references));
-  if (!options.tune.empty()) {
-    rescored.Tune(console);
-    return console.out.Flush();
+  KINGLET_RETURN_IF_ERROR(ran);
+  if (rescored.utterances() == 0) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, InputName(options.lists), "lists",
+                           "at least one hypothesis", "none");
   }
-  rescored.Print(console);
+  rescored.Finish(scorer.stepped());
   KINGLET_RETURN_IF_ERROR(console.out.Flush());
-  if (!options.run.json) PrintNote(rescored.Facts());
+  if (!options.run.json && options.tune.empty()) PrintNote(rescored.Facts());
   return {};
 }
 

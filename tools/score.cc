@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -41,7 +42,7 @@ struct ScoreOptions {
 
   const std::string& path() const { return !ids.empty() ? ids : !text.empty() ? text : pairs; }
   // The name of the text in messages.
-  std::string source() const { return path() == "-" ? std::string(kStandardInput) : path(); }
+  std::string input_name() const { return path() == "-" ? std::string(kStandardInput) : path(); }
   // --lines prints a line of JSON for each line of text; otherwise --json prints each token.
   ScoreReportOptions report() const {
     const bool all = tokens || hex || places.rank || places.interval || (run.json && !lines);
@@ -55,96 +56,139 @@ Status AtPosition(uint64_t position, const Status& status) {
   return Status(status.code(), "position " + std::to_string(position) + ": " + status.message());
 }
 
+// Scores a text whose tokens come in pieces, and holds the tokens that are still needed.
 class Scorer {
  public:
-  Scorer(const ScoreOptions& options, const Model& model, const TokenSequence& sequence,
-         ScoreReport& report, Console& console)
+  Scorer(const ScoreOptions& options, const Model& model, Replicas& replicas, ScoreReport& report,
+         Console& console)
       : options_(options),
         model_(model),
-        stream_(ScoredStream(model.file().description(), sequence.ids)),
+        replicas_(replicas),
+        stream_(ScoredStream(model.file().description(), {})),
         first_predicted_(FirstPredicted(model.file().description())),
-        sequence_(sequence),
-        size_(sequence.size),
         report_(report),
-        console_(console) {
-    if (first_predicted_ > 0 && size_) *size_ -= *sequence.first_size;
+        console_(console),
+        // A progress line would mix with tokens that are printed on the same terminal.
+        tokens_on_terminal_(console.out_is_terminal && options.report().tokens) {
+    progress_.emplace(tokens_on_terminal_ ? ProgressForm::kNone : ProgressFormOf("", console));
   }
 
-  Status Run(Replicas& replicas) {
-    const uint64_t end = stream_.size();
-    // A progress line would mix with tokens that are printed on the same terminal.
-    const bool tokens_on_terminal = console_.out_is_terminal && options_.report().tokens;
-    Progress progress(tokens_on_terminal ? ProgressForm::kNone : ProgressFormOf("", console_), end);
-    if (first_predicted_ > 0) report_.Skip(stream_[0]);
-    for (uint64_t at = 1; at < end; ++at) {
-      const uint64_t position = TextPosition(at);
-      const Result<ScoredToken> token = ScorePosition(replicas, at);
-      if (!token.ok()) return token.status();
-      report_.Add(position, stream_[at], *token, sequence_.typed.At(position));
-      if ((at - 1) % kScoreChunk != kScoreChunk - 1 && at + 1 != end) continue;
-      // A terminal gets output at once; a pipe or file gets it in large pieces.
-      if (tokens_on_terminal) KINGLET_RETURN_IF_ERROR(console_.out.Flush());
-      KINGLET_RETURN_IF_ERROR(console_.out.status());
-      progress.Report(at + 1);
+  Status Add(const TokenSequence& piece) {
+    for (size_t i = 0; i < piece.ids.size(); ++i) {
+      if (tokens_ == 0 && first_predicted_ > 0) {
+        report_.Skip(piece.ids[i]);
+        if (piece.size && piece.first_size) size_ -= *piece.first_size;
+      }
+      const std::string_view typed = piece.typed.At(i);
+      if (!typed.empty()) typed_.emplace_back(tokens_, typed);
+      stream_.push_back(piece.ids[i]);
+      ++tokens_;
     }
-    return Status();
+    size_known_ = size_known_ || piece.size;
+    if (piece.size) size_ += *piece.size;
+    return ScoreAdded(false);
+  }
+
+  // After the text, of at least one token.
+  Status Finish() {
+    if (tokens_ > 0) {
+      KINGLET_RETURN_IF_ERROR(ScoreAdded(true));
+      progress_.reset();  // before the summary
+      return {};
+    }
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, options_.input_name(), "tokens",
+                           "at least one", "none");
   }
 
   Status PrintSummary() const {
-    const uint64_t tokens = stream_.size() - 1 + first_predicted_;
+    const auto size = size_known_ ? std::optional(size_) : std::nullopt;
     if (!options_.run.json) {
-      return report_.Finish(FactLine("tokens", Grouped(tokens)), options_.source(), size_,
+      return report_.Finish(FactLine("tokens", Grouped(tokens_)), options_.input_name(), size,
                             Protocol());
     }
     JsonLine line = report_.NewLine();
-    BeginStreamSummary(tokens, report_.all(), line);
-    return report_.Finish(line, options_.source(), size_, Protocol());
+    BeginStreamSummary(tokens_, report_.all(), line);
+    return report_.Finish(line, options_.input_name(), size, Protocol());
   }
 
  private:
+  // Tokens are dropped from the stream in steps of this many.
+  static constexpr uint64_t kDropped = 1 << 16;
+
+  uint64_t End() const { return first_ + stream_.size(); }
+  uint32_t At(uint64_t at) const { return stream_[at - first_]; }
+  bool AsksEach() const { return options_.places.rank || options_.places.interval; }
+
+  // Scores the tokens that no later token of their chunk is missing for; of a text that has ended,
+  // all.
+  Status ScoreAdded(bool ended) {
+    for (; at_ < End(); ++at_) {
+      const bool known = AsksEach() || at_ < known_first_ + known_.size();
+      if (!known && !ended && at_ - 1 + kScoreChunk >= End()) break;
+      const uint64_t position = TextPosition(at_);
+      const Result<ScoredToken> token = ScorePosition(at_);
+      if (!token.ok()) return token.status();
+      const bool is_typed = !typed_.empty() && typed_.front().first == position;
+      report_.Add(position, At(at_), *token,
+                  is_typed ? std::string_view(typed_.front().second) : std::string_view());
+      if (is_typed) typed_.pop_front();
+      if ((at_ - 1) % kScoreChunk != kScoreChunk - 1) continue;
+      // A terminal gets output at once; a pipe or file gets it in large pieces.
+      if (tokens_on_terminal_) KINGLET_RETURN_IF_ERROR(console_.out.Flush());
+      KINGLET_RETURN_IF_ERROR(console_.out.status());
+      progress_->Report(at_ + 1);
+    }
+    const uint64_t needed = at_ - 1 - std::min(at_ - 1, options_.block ? options_.context : 0);
+    if (needed > first_ + kDropped) {
+      stream_.erase(stream_.begin(), stream_.begin() + static_cast<ptrdiff_t>(needed - first_));
+      first_ = needed;
+    }
+    return console_.out.status();
+  }
+
   // Position in the text of a predicted token of the stream.
   uint64_t TextPosition(uint64_t at) const { return at - 1 + first_predicted_; }
 
   // The first token to be fed before the stream's token at `at` can be predicted, if others were
   // fed before. A block's first token is predicted from the token before it, as in fairseq
   // (TokenBlockDataset); the rest of its context is fed too (LMContextWindowDataset).
-  Result<uint64_t> BeginFeeding(Replicas& replicas, uint64_t at) const {
+  Result<uint64_t> BeginFeeding(uint64_t at) const {
     const uint64_t fed = at - 1;
     if (!options_.block || fed % BlockStep() != 0) return fed;
-    KINGLET_RETURN_IF_ERROR(replicas.Reset());
+    KINGLET_RETURN_IF_ERROR(replicas_.Reset());
     return fed - std::min(fed, options_.context);
   }
   uint64_t BlockStep() const { return *options_.block - options_.context; }
 
   // Scores the token of the stream at `at`, after those before it.
-  Result<ScoredToken> ScorePosition(Replicas& replicas, uint64_t at) {
+  Result<ScoredToken> ScorePosition(uint64_t at) {
     ScoredToken token;
-    if (!options_.places.rank && !options_.places.interval) {
-      if (at >= known_first_ + known_.size()) KINGLET_RETURN_IF_ERROR(ReadAhead(replicas, at));
+    if (!AsksEach()) {
+      if (at >= known_first_ + known_.size()) KINGLET_RETURN_IF_ERROR(ReadAhead(at));
       token.log_probability = known_[at - known_first_];
       return token;
     }
-    KINGLET_ASSIGN_OR_RETURN(uint64_t fed, BeginFeeding(replicas, at));
-    for (; fed < at; ++fed) KINGLET_RETURN_IF_ERROR(replicas.Step(stream_[fed]));
+    KINGLET_ASSIGN_OR_RETURN(uint64_t fed, BeginFeeding(at));
+    for (; fed < at; ++fed) KINGLET_RETURN_IF_ERROR(replicas_.Step(At(fed)));
     const Result<ScoredToken> scored =
-        ScoreToken(options_.places, stream_[at], TextPosition(at), replicas);
+        ScoreToken(options_.places, At(at), TextPosition(at), replicas_);
     if (!scored.ok()) return AtPosition(TextPosition(at), scored.status());
     return *scored;
   }
 
   // Predicts the tokens from `at` to the end of a chunk, which the network reads together.
-  Status ReadAhead(Replicas& replicas, uint64_t at) {
-    KINGLET_ASSIGN_OR_RETURN(const uint64_t begin, BeginFeeding(replicas, at));
-    uint64_t end = std::min<uint64_t>(at - 1 + kScoreChunk, stream_.size() - 1);
+  Status ReadAhead(uint64_t at) {
+    KINGLET_ASSIGN_OR_RETURN(const uint64_t begin, BeginFeeding(at));
+    uint64_t end = std::min<uint64_t>(at - 1 + kScoreChunk, End() - 1);
     if (options_.block) end = std::min(end, ((at - 1) / BlockStep() + 1) * BlockStep());
-    const std::span<const uint32_t> fed = std::span(stream_).subspan(begin, end - begin);
+    const std::span<const uint32_t> fed = std::span(stream_).subspan(begin - first_, end - begin);
     std::vector<double> out(fed.size());
     uint64_t processed = 0;
-    const Status status = replicas.Score(fed, TextPosition(begin), out, processed);
+    const Status status = replicas_.Score(fed, TextPosition(begin), out, processed);
     if (!status.ok()) return AtPosition(TextPosition(begin + processed), status);
     known_first_ = at;
     known_.assign(out.begin() + static_cast<ptrdiff_t>(at - begin), out.end());
-    const Result<double> last = replicas.LogProbability(stream_[end], TextPosition(end));
+    const Result<double> last = replicas_.LogProbability(At(end), TextPosition(end));
     if (!last.ok()) return AtPosition(TextPosition(end), last.status());
     known_.push_back(*last);
     return Status();
@@ -157,12 +201,19 @@ class Scorer {
 
   const ScoreOptions& options_;
   const Model& model_;
-  const std::vector<uint32_t> stream_;
+  Replicas& replicas_;
+  std::vector<uint32_t> stream_;  // from its token first_ on
+  uint64_t first_ = 0;
+  uint64_t at_ = 1;  // of the stream: the next token to score
   const uint64_t first_predicted_;
-  const TokenSequence& sequence_;
-  std::optional<TextSize> size_;  // of the scored text
+  uint64_t tokens_ = 0;                                 // of the text
+  std::deque<std::pair<uint64_t, std::string>> typed_;  // unknown words by position, not scored yet
+  bool size_known_ = false;
+  TextSize size_;  // of the scored text
   ScoreReport& report_;
   Console& console_;
+  const bool tokens_on_terminal_;
+  std::optional<Progress> progress_;
   // Log-probabilities of the stream's tokens from known_first_ on that were read ahead.
   uint64_t known_first_ = 1;
   std::vector<double> known_;
@@ -196,14 +247,6 @@ Status Score(const ScoreOptions& options, Console& console) {
     lines.places = options.places;
     return ScoreLines(options.run, lines, model, report, console);
   }
-  KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
-                           options.text.empty()
-                               ? ReadIdSequence(options.ids, model->vocabulary_size())
-                               : ReadTextSequence(options.text, model->text()));
-  if (sequence.ids.empty()) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.source(), "tokens", "at least one",
-                           "none");
-  }
   KINGLET_RETURN_IF_ERROR(CheckBlock(options, model->file().description()));
   SessionOptions session_options;
   session_options.empty_cache =
@@ -211,8 +254,16 @@ Status Score(const ScoreOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(
       Replicas replicas,
       Replicas::Create(model, session_options, options.run.lanes, options.run.threads));
-  Scorer scorer(options, *model, sequence, report, console);
-  KINGLET_RETURN_IF_ERROR(scorer.Run(replicas));
+  Scorer scorer(options, *model, replicas, report, console);
+  if (options.text.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
+                             ReadIdSequence(options.ids, model->vocabulary_size()));
+    KINGLET_RETURN_IF_ERROR(scorer.Add(sequence));
+  } else {
+    const auto add = [&](const TokenSequence& piece) { return scorer.Add(piece); };
+    KINGLET_RETURN_IF_ERROR(ForEachTextPiece(options.text, model->text(), add));
+  }
+  KINGLET_RETURN_IF_ERROR(scorer.Finish());
   return scorer.PrintSummary();
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/text_input.h"
 #include "runtime/sentence_scorer.h"
 #include "tools/json_lines.h"
 #include "tools/score_protocol.h"
@@ -46,17 +47,17 @@ class LinePrinter {
     return console_.out.status();
   }
 
-  Status PrintSummary(const std::string& source, bool text_known) const {
+  Status PrintSummary(const std::string& input_name, bool text_known) const {
     const auto size = text_known ? std::optional(size_) : std::nullopt;
     if (!run_.json) {
-      return report_.Finish(FactLine("lines", Grouped(lines_)), source, size, Protocol());
+      return report_.Finish(FactLine("lines", Grouped(lines_)), input_name, size, Protocol());
     }
     JsonLine line = report_.NewLine();
     line.Key("lines").Integer(lines_).Key("tokens").Integer(tokens_);
     line.Key("scored").Integer(report_.all().scored());
     AppendUnknown(report_.all(), line);
     line.Loss(report_.all().nll());
-    return report_.Finish(line, source, size, Protocol());
+    return report_.Finish(line, input_name, size, Protocol());
   }
 
  private:
@@ -139,9 +140,8 @@ Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
   session_options.threads = static_cast<uint32_t>(run.threads);
   KINGLET_ASSIGN_OR_RETURN(SentenceScorer scorer, SentenceScorer::Create(model, session_options));
 
-  const std::string source = options.text.empty()  ? options.ids
-                             : options.text == "-" ? std::string(kStandardInput)
-                                                   : options.text;
+  const std::string& input = options.text.empty() ? options.ids : options.text;
+  const std::string input_name = InputName(input);
   LinePrinter printer(run, options, frame, *model, report, console);
   std::deque<TokenSequence> begun;  // not printed yet
   Status read;
@@ -158,13 +158,13 @@ Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
         KINGLET_RETURN_IF_ERROR(printer.Add(begun.front(), tokens));
         begun.pop_front();
         // Who writes a line into a pipe may wait for its answer.
-        return options.text == "-" ? console.out.Flush() : Status();
+        return input == "-" ? console.out.Flush() : Status();
       },
-      [&](uint64_t index) { return source + ": line " + std::to_string(index + 1); },
+      [&](uint64_t index) { return input_name + ": line " + std::to_string(index + 1); },
       options.places);
   KINGLET_RETURN_IF_ERROR(ran);
   KINGLET_RETURN_IF_ERROR(read);
-  return printer.PrintSummary(source, !options.text.empty());
+  return printer.PrintSummary(input_name, !options.text.empty());
 }
 
 }  // namespace kinglet

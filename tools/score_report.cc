@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "converters/texts/text_reader.h"
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 #include "tools/run_options.h"
 #include "tools/token_text.h"
 
@@ -37,7 +37,7 @@ ScoreReport::ScoreReport(const ScoreReportOptions& options, const Model& model, 
       model_(&model),
       console_(&console),
       digits_(NumberDigits(model)),
-      unknown_(SpecialWordsOf(model).unknown) {}
+      unknown_(SpecialTokensOf(model).unknown) {}
 
 void ScoreReport::BeginText(const char* name, uint64_t number) {
   number_ = {name, number};
@@ -121,20 +121,20 @@ void ScoreReport::PrintBins() const {
   }
 }
 
-Status ScoreReport::Finish(JsonLine& line, const std::string& source,
+Status ScoreReport::Finish(JsonLine& line, const std::string& input_name,
                            const std::optional<TextSize>& size, const std::string& protocol) const {
-  KINGLET_RETURN_IF_ERROR(RequireScored(all_, source));
+  KINGLET_RETURN_IF_ERROR(RequireScored(all_, input_name));
   PrintBins();
   EndSummary(all_, size, protocol, model_->backend().name, line);
   console_->out.Write(line.Finish());
   KINGLET_RETURN_IF_ERROR(console_->out.Flush());
-  WarnOfUnknown(all_, source, model_->file().text_tables() != nullptr);
+  WarnOfUnknown(all_, input_name, model_->file().text_tables() != nullptr);
   return Status();
 }
 
-Status ScoreReport::Finish(const std::string& head, const std::string& source,
+Status ScoreReport::Finish(const std::string& head, const std::string& input_name,
                            const std::optional<TextSize>& size, const std::string& protocol) const {
-  KINGLET_RETURN_IF_ERROR(RequireScored(all_, source));
+  KINGLET_RETURN_IF_ERROR(RequireScored(all_, input_name));
   PrintBins();
   const auto print = [this](const char* name, const std::string& value) {
     console_->out.Write(FactLine(name, value));
@@ -154,7 +154,7 @@ Status ScoreReport::Finish(const std::string& head, const std::string& source,
   }
   print("protocol", protocol);
   KINGLET_RETURN_IF_ERROR(console_->out.Flush());
-  WarnOfUnknown(all_, source, model_->file().text_tables() != nullptr);
+  WarnOfUnknown(all_, input_name, model_->file().text_tables() != nullptr);
   return Status();
 }
 

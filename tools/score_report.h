@@ -54,11 +54,12 @@ class ScoreReport {
 
   // Prints the bins, the summary that `line` begins, and a warning on standard error if many words
   // are unknown. `size` is the size of the scored text, if the text is known.
-  // KINGLET_INVALID_ARGUMENT, naming `source`, if nothing could be scored; then nothing is printed.
-  Status Finish(JsonLine& line, const std::string& source, const std::optional<TextSize>& size,
+  // KINGLET_INVALID_ARGUMENT, naming `input_name`, if nothing could be scored; then nothing is
+  // printed.
+  Status Finish(JsonLine& line, const std::string& input_name, const std::optional<TextSize>& size,
                 const std::string& protocol) const;
   // Finish for people: prints the facts in `head`, then the summary.
-  Status Finish(const std::string& head, const std::string& source,
+  Status Finish(const std::string& head, const std::string& input_name,
                 const std::optional<TextSize>& size, const std::string& protocol) const;
 
  private:

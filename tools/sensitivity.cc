@@ -341,7 +341,7 @@ class SensitivityRun {
   Console& console_;
   Progress progress_;
   std::optional<Sensitivity> sensitivity_;
-  TokenSource tokens_;
+  TokenInput tokens_;
   std::vector<TensorGroup> groups_;
   std::vector<Trial> trials_;
   SensitivityFile file_;

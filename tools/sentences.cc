@@ -9,38 +9,34 @@
 namespace kinglet {
 
 Result<SentenceReader> SentenceReader::OfIds(const std::string& path, uint32_t vocabulary_size) {
-  KINGLET_ASSIGN_OR_RETURN(std::vector<std::vector<uint32_t>> lines, ReadIdLines(path));
-  SentenceReader reader;
-  for (std::vector<uint32_t>& ids : lines) {
-    TokenSequence& sentence = reader.ids_.emplace_back();
-    for (const uint32_t id : ids) {
-      KINGLET_RETURN_IF_ERROR(
-          CheckTokenId(id, vocabulary_size, path, Numbered("line", reader.ids_.size())));
-    }
-    sentence.ids = std::move(ids);
-  }
+  KINGLET_ASSIGN_OR_RETURN(DocumentReader lines, DocumentReader::Open(path, {}));
+  SentenceReader reader(std::move(lines));
+  reader.vocabulary_size_ = vocabulary_size;
   return reader;
 }
 
 Result<SentenceReader> SentenceReader::OfText(const std::string& path, const Model& model) {
-  SentenceReader reader;
   KINGLET_RETURN_IF_ERROR(RequireWords(path == "-" ? "standard input" : path, model.text()));
   KINGLET_ASSIGN_OR_RETURN(DocumentReader lines, DocumentReader::Open(path, {}));
-  reader.text_.emplace(*model.text(), lines.source());
-  reader.lines_ = std::move(lines);
+  SentenceReader reader(std::move(lines));
+  reader.text_.emplace(*model.text(), reader.lines_.name());
   return reader;
 }
 
 Result<std::optional<TokenSequence>> SentenceReader::Next() {
-  if (!lines_) {
-    if (taken_ == ids_.size()) return std::optional<TokenSequence>();
-    return std::optional(std::move(ids_[taken_++]));
-  }
-  KINGLET_ASSIGN_OR_RETURN(const std::optional<Document> line, lines_->Next());
+  KINGLET_ASSIGN_OR_RETURN(const std::optional<Document> line, lines_.Next());
   if (!line) return std::optional<TokenSequence>();
   TokenSequence sentence;
-  KINGLET_RETURN_IF_ERROR(text_->AddLine(line->text, sentence));
-  text_->NextLine();
+  if (text_) {
+    KINGLET_RETURN_IF_ERROR(text_->AddLine(line->text, sentence));
+    text_->NextLine();
+    return std::optional(std::move(sentence));
+  }
+  const std::string place = Numbered("line", line->line_number);
+  KINGLET_ASSIGN_OR_RETURN(sentence.ids, ParseIds(line->text, lines_.name() + ", " + place));
+  for (const uint32_t id : sentence.ids) {
+    KINGLET_RETURN_IF_ERROR(CheckTokenId(id, vocabulary_size_, lines_.name(), place));
+  }
   return std::optional(std::move(sentence));
 }
 

@@ -2,11 +2,10 @@
 #ifndef KINGLET_TOOLS_SENTENCES_H_
 #define KINGLET_TOOLS_SENTENCES_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "converters/texts/text_reader.h"
 #include "kinglet/status.h"
@@ -17,27 +16,25 @@ namespace kinglet {
 
 class SentenceReader {
  public:
-  // A sentence of ids a line. Reads the complete file. Errors: those of ReadIdLines;
-  // KINGLET_ID_OUT_OF_RANGE.
+  // A sentence of ids a line. Errors: those of opening the file.
   static Result<SentenceReader> OfIds(const std::string& path, uint32_t vocabulary_size);
 
   // A sentence a line, tokenized as the model tokenizes text, or otherwise at white space; "-" is
-  // standard input. Memory holds one line and what the system has read with it. REQUIRES: the model
-  // outlives the reader. Errors: those of opening the file; KINGLET_UNSUPPORTED for a model that
-  // has ids only.
+  // standard input. REQUIRES: the model outlives the reader. Errors: those of opening the file;
+  // KINGLET_UNSUPPORTED for a model that has ids only.
   static Result<SentenceReader> OfText(const std::string& path, const Model& model);
 
-  // The next line's sequence, without the line's end; nullopt after the last line. Sequences of a
-  // text have sizes, also empty ones. Errors: those of reading the file; KINGLET_UNKNOWN_WORD,
-  // naming the line.
+  // The next line's sequence, without the line's end; nullopt after the last line. Memory holds one
+  // line and what the system has read with it. Sequences of a text have sizes, also empty ones.
+  // Errors: those of reading the file; KINGLET_UNKNOWN_WORD, KINGLET_INVALID_ARGUMENT (not an id)
+  // and KINGLET_ID_OUT_OF_RANGE, naming the line.
   Result<std::optional<TokenSequence>> Next();
 
  private:
-  SentenceReader() = default;
-  std::vector<TokenSequence> ids_;
-  size_t taken_ = 0;  // of ids_
-  std::optional<DocumentReader> lines_;
-  std::optional<TextReader> text_;
+  explicit SentenceReader(DocumentReader lines) : lines_(std::move(lines)) {}
+  DocumentReader lines_;
+  std::optional<TextReader> text_;  // nullopt: lines of ids
+  uint32_t vocabulary_size_ = 0;
 };
 
 }  // namespace kinglet

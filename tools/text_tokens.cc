@@ -8,12 +8,11 @@
 
 namespace kinglet {
 
-Result<TokenSource> OpenTextTokens(const std::string& text, const std::string& ids,
-                                   const std::shared_ptr<const ModelFile>& file,
-                                   uint64_t max_kept) {
+Result<TokenInput> OpenTextTokens(const std::string& text, const std::string& ids,
+                                  const std::shared_ptr<const ModelFile>& file, uint64_t max_kept) {
   const auto of_memory = [](std::vector<uint32_t> tokens) {
     const auto shared = std::make_shared<const std::vector<uint32_t>>(std::move(tokens));
-    return TokenSource([shared](const auto& take) { return take(*shared); });
+    return TokenInput([shared](const auto& take) { return take(*shared); });
   };
   if (text.empty()) {
     KINGLET_ASSIGN_OR_RETURN(TokenSequence sequence,
@@ -33,7 +32,7 @@ Result<TokenSource> OpenTextTokens(const std::string& text, const std::string& i
         return {};
       }));
   if (is_kept) return of_memory(std::move(tokens));
-  return TokenSource([text, file, splitter = std::move(splitter)](const auto& take) {
+  return TokenInput([text, file, splitter = std::move(splitter)](const auto& take) {
     return ForEachTextPiece(text, splitter.get(),
                             [&](const TokenSequence& piece) { return take(piece.ids); });
   });

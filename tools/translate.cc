@@ -136,7 +136,7 @@ class Translator {
 Status TranslateText(const std::string& path, const ModelFile& file, Translator& translator) {
   KINGLET_ASSIGN_OR_RETURN(const auto splitter,
                            ModelText::Of(file.text_tables(), *file.source_vocabulary()));
-  TextReader reader(*splitter, SourceName(path));
+  TextReader reader(*splitter, InputName(path));
   const auto translate = [&](std::string_view line, bool /*ended*/ = true) -> Status {
     TokenSequence sequence;
     KINGLET_RETURN_IF_ERROR(reader.AddLine(line, sequence));

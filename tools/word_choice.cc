@@ -10,9 +10,9 @@
 namespace kinglet {
 namespace {
 
-Result<WordSet> ReadAllowedWords(const std::string& path, const Model& model) {
+Result<TokenSet> ReadAllowedWords(const std::string& path, const Model& model) {
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
-  WordSet allowed(model.vocabulary_size());
+  TokenSet allowed(model.vocabulary_size());
   std::string_view rest = text;
   for (uint64_t line = 1; !rest.empty(); ++line) {
     const std::string_view word = rest.substr(0, rest.find('\n'));
@@ -31,25 +31,25 @@ Result<WordSet> ReadAllowedWords(const std::string& path, const Model& model) {
 
 }  // namespace
 
-Result<std::optional<WordSet>> ChooseWords(const WordChoice& choice, const Model& model) {
-  if (!choice.prefix && choice.allowed.empty()) return std::optional<WordSet>();
+Result<std::optional<TokenSet>> ChooseWords(const WordChoice& choice, const Model& model) {
+  if (!choice.prefix && choice.allowed.empty()) return std::optional<TokenSet>();
   if (model.vocabulary() == nullptr) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "predict", choice.prefix ? "--prefix" : "--allowed",
                            "a model file with the texts of words", "ids only");
   }
-  WordSet words(model.vocabulary_size());
+  TokenSet words(model.vocabulary_size());
   if (!choice.allowed.empty()) {
     KINGLET_ASSIGN_OR_RETURN(words, ReadAllowedWords(choice.allowed, model));
   }
   if (choice.prefix) {
-    WordSet with_prefix(model.vocabulary_size());
+    TokenSet with_prefix(model.vocabulary_size());
     for (const uint32_t id : model.vocabulary()->WithPrefix(*choice.prefix)) {
       if (choice.allowed.empty() || words.Contains(id)) with_prefix.Add(id);
     }
     words = std::move(with_prefix);
   }
   if (choice.excluded) words.Remove(*choice.excluded);
-  return std::optional<WordSet>(std::move(words));
+  return std::optional<TokenSet>(std::move(words));
 }
 
 }  // namespace kinglet

@@ -8,7 +8,7 @@
 
 #include "kinglet/status.h"
 #include "runtime/model.h"
-#include "runtime/queries/word_set.h"
+#include "runtime/queries/token_set.h"
 
 namespace kinglet {
 
@@ -20,7 +20,7 @@ struct WordChoice {
 
 // nullopt if the choice is all words. Errors: KINGLET_UNSUPPORTED for a model of ids;
 // KINGLET_NOT_FOUND and KINGLET_IO_ERROR of the file; KINGLET_UNKNOWN_WORD, naming its line.
-Result<std::optional<WordSet>> ChooseWords(const WordChoice& choice, const Model& model);
+Result<std::optional<TokenSet>> ChooseWords(const WordChoice& choice, const Model& model);
 
 }  // namespace kinglet
 

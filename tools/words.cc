@@ -6,16 +6,16 @@
 #include "tools/interrupt.h"
 
 namespace kinglet {
-Status RequireWords(const std::string& source, const ModelText* text) {
+Status RequireWords(const std::string& input_name, const ModelText* text) {
   if (text != nullptr) return {};
-  return Status::Refusal(KINGLET_UNSUPPORTED, source, "words",
+  return Status::Refusal(KINGLET_UNSUPPORTED, input_name, "words",
                          "a model with a vocabulary (or --ids FILE)", "a model that has ids only");
 }
 
-Status CheckTokenId(uint32_t id, uint32_t vocabulary_size, const std::string& source,
+Status CheckTokenId(uint32_t id, uint32_t vocabulary_size, const std::string& input_name,
                     const std::string& where) {
   if (id < vocabulary_size) return Status();
-  return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, source, where,
+  return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, input_name, where,
                          "a token id below " + std::to_string(vocabulary_size), std::to_string(id));
 }
 
@@ -38,7 +38,7 @@ Status ForEachTextPiece(const std::string& path, const ModelText* text,
                         const std::function<Status(const TokenSequence&)>& sink) {
   KINGLET_RETURN_IF_ERROR(RequireWords(path, text));
   KINGLET_ASSIGN_OR_RETURN(TextInput input, OpenText(path));
-  TextReader reader(*text, input.source());
+  TextReader reader(*text, input.name());
   while (true) {
     TokenSequence tokens;
     KINGLET_ASSIGN_OR_RETURN(const std::string_view piece, input.Next());
@@ -51,7 +51,7 @@ Status ForEachTextPiece(const std::string& path, const ModelText* text,
 Result<TokenSequence> ReadTextSequence(const std::string& path, const ModelText* text) {
   KINGLET_RETURN_IF_ERROR(RequireWords(path, text));
   KINGLET_ASSIGN_OR_RETURN(TextInput input, OpenText(path));
-  TextReader reader(*text, input.source());
+  TextReader reader(*text, input.name());
   TokenSequence sequence;
   while (true) {
     KINGLET_ASSIGN_OR_RETURN(const std::string_view piece, input.Next());

@@ -15,9 +15,9 @@
 
 namespace kinglet {
 
-// KINGLET_UNSUPPORTED, naming `source`, if `text` is null: a model that has ids only cannot read
-// text.
-Status RequireWords(const std::string& source, const ModelText* text);
+// KINGLET_UNSUPPORTED, naming `input_name`, if `text` is null: a model that has ids only cannot
+// read text.
+Status RequireWords(const std::string& input_name, const ModelText* text);
 
 // Opens a text; waiting for its bytes ends with KINGLET_CANCELLED after Ctrl-C (tools/interrupt.h).
 // Errors: those of TextInput.
@@ -35,7 +35,7 @@ Status ForEachTextPiece(const std::string& path, const ModelText* text,
 Result<TokenSequence> ReadTextSequence(const std::string& path, const ModelText* text);
 
 // KINGLET_ID_OUT_OF_RANGE unless id < vocabulary_size. `where`: "position 3".
-Status CheckTokenId(uint32_t id, uint32_t vocabulary_size, const std::string& source,
+Status CheckTokenId(uint32_t id, uint32_t vocabulary_size, const std::string& input_name,
                     const std::string& where);
 
 }  // namespace kinglet

@@ -74,7 +74,8 @@ CheckpointTensor MeanTensor(Copies found) {
 
 Status RefuseFile(const CheckpointFile& file, const std::string& expected,
                   const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "average", file.path, expected, found);
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "average", file.path, expected,
+                         found + " (average files of one training run)");
 }
 
 // Adds the tensors of one more file to the copies, which are in the order of the first file.

@@ -99,7 +99,7 @@ std::string ListSome(const std::vector<std::string>& items) {
   return items.size() > kShown ? text + ", ..." : text;
 }
 
-Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, const SourcePlace& place,
+Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, const NetworkPlace& place,
                      CheckpointFile& result) {
   KINGLET_ASSIGN_OR_RETURN(result.checkpoint, Checkpoint::Open(file));
   const PickleNode& root = result.checkpoint->root();
@@ -130,7 +130,7 @@ constexpr std::array<ContainerReader, 4> kContainers = {{{LooksLikeNpz, NpzTenso
                                                          {LooksLikeSafetensors, SafetensorsTensors},
                                                          {LooksLikeCodes, CodesTensors}}};
 
-Status ReadContainer(const std::shared_ptr<const InputFile>& file, const SourcePlace& place,
+Status ReadContainer(const std::shared_ptr<const InputFile>& file, const NetworkPlace& place,
                      CheckpointFile& result) {
   for (const ContainerReader& container : kContainers) {
     if (!container.recognises(*file)) continue;
@@ -159,7 +159,7 @@ Status ReadContainer(const std::shared_ptr<const InputFile>& file, const SourceP
                          DescribeForeign(*file));
 }
 
-Result<CheckpointFile> OpenOneFile(InputFile opened, const SourcePlace& place) {
+Result<CheckpointFile> OpenOneFile(InputFile opened, const NetworkPlace& place) {
   const auto file = std::make_shared<const InputFile>(std::move(opened));
   CheckpointFile result;
   result.path = file->path();
@@ -187,7 +187,7 @@ Result<CheckpointFile> OpenBundle(InputFile index) {
   return result;
 }
 
-Result<CheckpointFile> OpenShards(const InputFile& opened, const SourcePlace& place) {
+Result<CheckpointFile> OpenShards(const InputFile& opened, const NetworkPlace& place) {
   KINGLET_ASSIGN_OR_RETURN(ShardIndex index, ReadShardIndex(opened));
   CheckpointFile result;
   result.path = opened.path();
@@ -236,7 +236,7 @@ NodeRef WrappedModule(const PickleNode& module) {
 }
 
 // Gives the tensors the names of the network's own code.
-Status CleanNames(const SourcePlace& place, CheckpointFile& result) {
+Status CleanNames(const NetworkPlace& place, CheckpointFile& result) {
   const std::vector<std::string> taken = UnwrapNames(result.tensors);
   if (!taken.empty()) {
     result.notes.push_back("removed from the tensors' names: " + ListSome(taken));
@@ -253,7 +253,7 @@ Status CleanNames(const SourcePlace& place, CheckpointFile& result) {
 
 }  // namespace
 
-Result<CheckpointFile> OpenCheckpointFile(const std::string& path, const SourcePlace& place) try {
+Result<CheckpointFile> OpenCheckpointFile(const std::string& path, const NetworkPlace& place) try {
   Result<InputFile> named = InputFile::Open(path);
   if (named.status().code() == KINGLET_NOT_FOUND) {
     // A TensorFlow checkpoint's prefix is not the name of a file.

@@ -35,7 +35,7 @@ struct CheckpointFile {
 };
 
 // Where a file stores its network, if the recipe states it.
-struct SourcePlace {
+struct NetworkPlace {
   std::vector<std::string> keys;  // of the dicts around the state dict, outermost first
   std::string prefix;             // of the network's names; tensors of other names are omitted
 };
@@ -54,7 +54,7 @@ struct SourcePlace {
 // An index (shard_index.h) gives the tensors of all its files; each must be in the file that the
 // index names. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_INVALID_CHECKPOINT,
 // KINGLET_OUT_OF_MEMORY.
-Result<CheckpointFile> OpenCheckpointFile(const std::string& path, const SourcePlace& place = {});
+Result<CheckpointFile> OpenCheckpointFile(const std::string& path, const NetworkPlace& place = {});
 
 }  // namespace kinglet
 

@@ -420,7 +420,7 @@ Result<PickleGraph> RunGuarded(PickleInput input, uint64_t base) {
 
 }  // namespace
 
-PickleSource PickleIn(const InputFile& file, uint64_t begin) {
+StoredPickle PickleIn(const InputFile& file, uint64_t begin) {
   return {file.size() - begin, [&file, begin](uint64_t offset, std::span<std::byte> out) {
             return file.ReadAt(begin + offset, out);
           }};
@@ -430,8 +430,8 @@ Result<PickleGraph> ReadPickle(std::span<const std::byte> bytes, uint64_t base) 
   return RunGuarded(PickleInput(bytes, base), base);
 }
 
-Result<PickleGraph> ReadPickle(const PickleSource& source, uint64_t base) {
-  return RunGuarded(PickleInput(source, base), base);
+Result<PickleGraph> ReadPickle(const StoredPickle& stored, uint64_t base) {
+  return RunGuarded(PickleInput(stored, base), base);
 }
 
 }  // namespace kinglet

@@ -122,20 +122,20 @@ struct PickleGraph {
 };
 
 // Bytes that are read as needed, because only the STOP opcode tells where a pickle ends.
-struct PickleSource {
+struct StoredPickle {
   uint64_t size = 0;  // the pickle has at most this many bytes
   std::function<Status(uint64_t offset, std::span<std::byte> out)> read;
 };
 
 // The bytes of the file from `begin` on. REQUIRES: begin <= file.size(); the file outlives it.
-PickleSource PickleIn(const InputFile& file, uint64_t begin = 0);
+StoredPickle PickleIn(const InputFile& file, uint64_t begin = 0);
 
 // Reads the pickle that starts at the first byte. `base` is the offset of that byte in its file,
 // for messages. Persistent ids of torch storages are resolved; others become opaque objects. Time
 // and memory are at most a fixed multiple of the bytes read, and memory is at most 1 GiB. Errors:
 // KINGLET_INVALID_CHECKPOINT with offset and opcode; KINGLET_OUT_OF_MEMORY.
 Result<PickleGraph> ReadPickle(std::span<const std::byte> bytes, uint64_t base);
-Result<PickleGraph> ReadPickle(const PickleSource& source, uint64_t base);
+Result<PickleGraph> ReadPickle(const StoredPickle& stored, uint64_t base);
 
 }  // namespace kinglet
 

@@ -18,8 +18,8 @@ constexpr uint64_t kLongestLine = uint64_t{16} << 20;
 PickleInput::PickleInput(std::span<const std::byte> bytes, uint64_t base)
     : window_(bytes), size_(bytes.size()), base_(base) {}
 
-PickleInput::PickleInput(const PickleSource& source, uint64_t base)
-    : source_(&source), size_(source.size), base_(base) {}
+PickleInput::PickleInput(const StoredPickle& stored, uint64_t base)
+    : stored_(&stored), size_(stored.size), base_(base) {}
 
 Status PickleInput::Load(uint64_t count) {
   if (count > remaining()) {
@@ -31,7 +31,7 @@ Status PickleInput::Load(uint64_t count) {
   if (Ahead().size() >= count) return Status();
   // Bytes in memory never get here: their window contains all that remains.
   std::vector<std::byte> loaded(std::min(std::max(count, kWindowBytes), remaining()));
-  KINGLET_RETURN_IF_ERROR(source_->read(position_, loaded));
+  KINGLET_RETURN_IF_ERROR(stored_->read(position_, loaded));
   buffer_ = std::move(loaded);
   window_ = buffer_;
   window_begin_ = position_;

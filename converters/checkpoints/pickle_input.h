@@ -15,15 +15,15 @@ namespace kinglet {
 
 class PickleInput {
  public:
-  // `bytes` or `source` must outlive the input. `base` is added to offsets in messages.
+  // `bytes` or `stored` must outlive the input. `base` is added to offsets in messages.
   PickleInput(std::span<const std::byte> bytes, uint64_t base);
-  PickleInput(const PickleSource& source, uint64_t base);
+  PickleInput(const StoredPickle& stored, uint64_t base);
 
   uint64_t position() const { return position_; }
   uint64_t remaining() const { return size_ - position_; }
 
   // The next `count` bytes; valid until the next call. Errors: KINGLET_INVALID_CHECKPOINT if fewer
-  // are left, and those of PickleSource::read.
+  // are left, and those of StoredPickle::read.
   Result<std::span<const std::byte>> Take(uint64_t count);
   // The next bytes up to a newline, without it; valid until the next call. Errors: those of Take.
   Result<std::string_view> TakeLine();
@@ -33,7 +33,7 @@ class PickleInput {
   Status Load(uint64_t count);
   std::span<const std::byte> Ahead() const { return window_.subspan(position_ - window_begin_); }
 
-  const PickleSource* source_ = nullptr;  // nullptr: window_ is the entire pickle
+  const StoredPickle* stored_ = nullptr;  // nullptr: window_ is the entire pickle
   std::vector<std::byte> buffer_;
   std::span<const std::byte> window_;
   uint64_t window_begin_ = 0;

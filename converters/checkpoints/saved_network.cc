@@ -102,7 +102,7 @@ class NetworkFinder {
       if (inside == nullptr) {
         const std::string keys = KeysOf(*node, [](const PickleNode&) { return true; });
         return Refuse("an entry " + QuotedName(key) + ", as in the recipe's \"state_dict\"",
-                      keys.empty() ? node->Describe() : "entries " + keys);
+                      keys.empty() ? node->Describe() : "entries " + keys + " (name one of them)");
       }
       found_.path.push_back(key);
       node = inside;

@@ -51,7 +51,7 @@ bool IsFirstReading(const struct stat& info) {
 
 }  // namespace
 
-std::string SourceName(const std::string& name) { return name == "-" ? "standard input" : name; }
+std::string InputName(const std::string& name) { return name == "-" ? "standard input" : name; }
 
 Status RefusePipe(const std::string& asker, const std::string& name) {
   struct stat info = {};
@@ -62,7 +62,7 @@ Status RefusePipe(const std::string& asker, const std::string& name) {
 }
 
 struct TextInput::Contents {
-  std::string name, source;
+  std::string name, shown_name;
   InputForm form;
   Wait wait;
   int descriptor = -1;
@@ -97,7 +97,7 @@ struct TextInput::Contents {
         return std::string_view(read.data(), static_cast<size_t>(got));
       }
       if (errno == EINTR) continue;
-      return Status::Refusal(KINGLET_IO_ERROR, source, "byte " + std::to_string(offset),
+      return Status::Refusal(KINGLET_IO_ERROR, shown_name, "byte " + std::to_string(offset),
                              "readable bytes", SystemText(errno));
     }
   }
@@ -106,7 +106,7 @@ struct TextInput::Contents {
     if (form == InputForm::kBytes && LooksLikeNpy(std::as_bytes(std::span(bytes)))) return {};
     const std::string found = DescribeNoText(bytes, name == "-" ? "FILE" : name);
     if (found.empty()) return {};
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, "first bytes",
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, shown_name, "first bytes",
                            "text in UTF-8, plain or packed by gzip or zstd", found);
   }
 
@@ -129,7 +129,7 @@ struct TextInput::Contents {
   }
 
   Status InSource(const Status& status) const {
-    return Status(status.code(), source + ": " + status.message());
+    return Status(status.code(), shown_name + ": " + status.message());
   }
 
   // The next bytes before unpacking; "" at the end.
@@ -158,7 +158,7 @@ struct TextInput::Contents {
       }
       if (!ended) continue;
       if (unpacker->at_end()) return bytes;
-      return Status::Refusal(KINGLET_CORRUPT, source, "byte " + std::to_string(offset),
+      return Status::Refusal(KINGLET_CORRUPT, shown_name, "byte " + std::to_string(offset),
                              "more " + unpacker->name() + " data",
                              "the end (the file is truncated: copy or make it again)");
     }
@@ -170,18 +170,18 @@ TextInput::TextInput(TextInput&& other) noexcept = default;
 TextInput& TextInput::operator=(TextInput&& other) noexcept = default;
 TextInput::~TextInput() = default;
 
-const std::string& TextInput::source() const { return contents_->source; }
+const std::string& TextInput::name() const { return contents_->shown_name; }
 
 Result<TextInput> TextInput::Open(const std::string& name, InputForm form, Wait wait) try {
   auto contents = std::make_unique<Contents>();
   contents->name = name;
-  contents->source = SourceName(name);
+  contents->shown_name = InputName(name);
   contents->form = form;
   contents->wait = std::move(wait);
   contents->descriptor = name == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                                      : ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
   const auto refuse = [&](StatusCode code, const std::string& expected, const std::string& found) {
-    return Status::Refusal(code, contents->source, "open", expected, found);
+    return Status::Refusal(code, contents->shown_name, "open", expected, found);
   };
   if (contents->descriptor < 0) {
     const int error = errno;
@@ -201,7 +201,7 @@ Result<TextInput> TextInput::Open(const std::string& name, InputForm form, Wait 
   }
   return TextInput(std::move(contents));
 } catch (const std::bad_alloc&) {
-  return Status::Refusal(KINGLET_OUT_OF_MEMORY, SourceName(name), "open", "memory for a buffer",
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, InputName(name), "open", "memory for a buffer",
                          "none");
 }
 
@@ -215,14 +215,14 @@ Result<std::string_view> TextInput::Next() try {
     if (!text.empty()) return text;
   }
 } catch (const std::bad_alloc&) {
-  return Status::Refusal(KINGLET_OUT_OF_MEMORY, contents_->source, "read", "memory for a buffer",
-                         "none");
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, contents_->shown_name, "read",
+                         "memory for a buffer", "none");
 }
 
 Result<std::string> ReadWholeText(const std::string& name, InputForm form) {
-  const std::string source = SourceName(name);
-  const auto too_long = [&source](const std::string& found) {
-    return Status::Refusal(KINGLET_OUT_OF_MEMORY, source, "read",
+  const std::string shown_name = InputName(name);
+  const auto too_long = [&shown_name](const std::string& found) {
+    return Status::Refusal(KINGLET_OUT_OF_MEMORY, shown_name, "read",
                            "at most " + std::to_string(kMaxWholeBytes) +
                                " bytes of a pipe or of packed bytes (unpack them into a file)",
                            found);

@@ -44,7 +44,7 @@ class TextInput {
   Result<std::string_view> Next();
 
   // The name of the input in errors: "standard input" for "-".
-  const std::string& source() const;
+  const std::string& name() const;
 
  private:
   struct Contents;
@@ -62,7 +62,7 @@ Result<std::string> ReadWholeText(const std::string& name, InputForm form = Inpu
 Status RefusePipe(const std::string& asker, const std::string& name);
 
 // The name of an input in errors: "standard input" for "-".
-std::string SourceName(const std::string& name);
+std::string InputName(const std::string& name);
 
 }  // namespace kinglet
 

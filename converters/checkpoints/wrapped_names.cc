@@ -87,7 +87,8 @@ Status KeepPrefix(std::string_view prefix, const std::string& file, CheckpointTe
     return Status::Refusal(
         KINGLET_INVALID_CHECKPOINT, "checkpoint", file,
         "names that begin with " + QuotedName(prefix) + ", the recipe's \"prefix\"",
-        tensors.empty() ? "no tensors" : QuotedName(tensors.front().name));
+        (tensors.empty() ? "no tensors" : QuotedName(tensors.front().name)) +
+            " (`kinglet inspect` shows all names)");
   }
   tensors = std::move(kept);
   return {};

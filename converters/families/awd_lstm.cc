@@ -121,22 +121,6 @@ Result<std::vector<uint64_t>> SplitsOf(const FamilyInput& input) {
   return splits;
 }
 
-constexpr std::array<std::string_view, 10> kAwdLstmNames = {
-    "encoder.weight",
-    "rnns.#.module.weight_ih_l0|rnns.#.weight_ih_l0|rnns.#.linear.module.weight_raw|"
-    "rnns.#.linear.weight",
-    "rnns.#.module.weight_hh_l0_raw|rnns.#.weight_hh_l0_raw|rnns.#.weight_hh_l0|rnns.#.linear."
-    "module.weight_raw|"
-    "rnns.#.linear.weight",
-    "rnns.#.module.bias_ih_l0|rnns.#.bias_ih_l0|rnns.#.linear.module.bias|rnns.#.linear.bias",
-    "?rnns.#.module.*",
-    "?rnns.#.weight_*",
-    "?rnns.#.bias_*",
-    "?rnns.#.linear.*",
-    "decoder.%",
-    "?criterion.*",
-};
-
 const PickledNetwork& AwdLstmModules() {
   static constexpr PickledNetwork kModules = {kAwdPlaces, kAwdCriterion, kAwdClasses};
   return kModules;
@@ -161,7 +145,7 @@ Result<LoadedModel> LoadAwdLstm(const FamilyInput& input) {
     names.layers.push_back(LayerNames(found, prefix, qrnn));
     prefix = "rnns." + std::to_string(names.layers.size()) + ".";
   } while (found.HasPrefix(prefix));
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names, input.weights));
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names, input.weights, input.report));
   const uint32_t words = model.draft.description.vocabulary_size;
   if (input.modules.criterion == nullptr && words > kMaxWordsUnsplit) {
     model.notes.push_back("the checkpoint has no criterion: the softmax over " +
@@ -175,7 +159,6 @@ Result<LoadedModel> LoadAwdLstm(const FamilyInput& input) {
 constexpr Family kAwdLstm = {
     .name = "awd-lstm",
     .marks = "encoder.weight rnns.0.*",
-    .names = {kAwdLstmNames},
     .load = LoadAwdLstm,
     .options = AwdLstmOptions,
     .modules = AwdLstmModules,

@@ -26,7 +26,6 @@
 #include "converters/families/config_options.h"
 #include "converters/families/families.h"
 #include "converters/families/hugging_face_options.h"
-#include "converters/families/name_match.h"
 #include "converters/network/layers.h"
 #include "converters/network/network.h"
 #include "format/blocks.h"
@@ -132,7 +131,7 @@ Status CheckClasses(const ConfigFile& file) {
 class BertLoader {
  public:
   BertLoader(const BertSettings& settings, const FamilyInput& input)
-      : settings_(settings), network_(input.weights) {
+      : settings_(settings), network_(input.weights, input.report) {
     prefix_ = network_.Has("bert." + Layer(0) + "attention.self.query.weight") ? "bert." : "";
   }
 
@@ -313,31 +312,6 @@ class BertLoader {
   const CheckpointTensor* words_ = nullptr;
 };
 
-constexpr std::array<std::string_view, 20> kBertNames = {
-    "bert.embeddings.word_embeddings.weight",
-    "bert.embeddings.position_embeddings.weight",
-    "bert.embeddings.token_type_embeddings.weight",
-    "?bert.embeddings.position_ids",
-    "bert.embeddings.LayerNorm.weight|bert.embeddings.LayerNorm.gamma",
-    "bert.embeddings.LayerNorm.bias|bert.embeddings.LayerNorm.beta",
-    "bert.encoder.layer.#.attention.self.query.%",
-    "bert.encoder.layer.#.attention.self.key.%",
-    "bert.encoder.layer.#.attention.self.value.%",
-    "bert.encoder.layer.#.attention.output.dense.%",
-    "bert.encoder.layer.#.attention.output.LayerNorm.weight|"
-    "bert.encoder.layer.#.attention.output.LayerNorm.gamma",
-    "bert.encoder.layer.#.attention.output.LayerNorm.bias|"
-    "bert.encoder.layer.#.attention.output.LayerNorm.beta",
-    "bert.encoder.layer.#.intermediate.dense.%",
-    "bert.encoder.layer.#.output.dense.%",
-    "bert.encoder.layer.#.output.LayerNorm.weight|bert.encoder.layer.#.output.LayerNorm.gamma",
-    "bert.encoder.layer.#.output.LayerNorm.bias|bert.encoder.layer.#.output.LayerNorm.beta",
-    "?bert.pooler.dense.%",
-    "?cls.*",
-    "?classifier.*",
-    "?qa_outputs.*",
-};
-
 std::span<const OptionTable> BertOptions() { return {&kBertOptions, 1}; }
 
 // Errors: KINGLET_INVALID_CHECKPOINT; KINGLET_UNSUPPORTED for options that the blocks cannot
@@ -359,7 +333,6 @@ Result<LoadedModel> LoadBert(const FamilyInput& input) {
 constexpr Family kBert = {
     .name = "bert",
     .marks = "bert.encoder.layer.0.attention.self.query.*|encoder.layer.0.attention.self.query.*",
-    .names = {kBertNames},
     .load = LoadBert,
     .options = BertOptions,
 };

@@ -30,8 +30,10 @@ std::string LayerPrefix(size_t index) { return "lstms." + std::to_string(index) 
 
 class Loader {
  public:
-  Loader(std::span<const CheckpointTensor> weights, std::optional<uint32_t> cache_rows)
-      : network_(weights), layers_(network_, RecurrentCell::kLstm), cache_rows_(cache_rows) {}
+  explicit Loader(const FamilyInput& input)
+      : network_(input.weights, input.report),
+        layers_(network_, RecurrentCell::kLstm),
+        cache_rows_(input.define_cache_rows) {}
 
   Result<LoadedModel> Load() {
     define_ = ClaimDefine(network_);
@@ -65,8 +67,8 @@ class Loader {
   void ClaimClasses() {
     const uint64_t n = define_.unit.map_width;
     const uint64_t tails = define_.bands.empty() ? 0 : define_.bands.size() - 1;
-    classes_ = network_.ClaimIf(n > 0, "embeddings.classes.weight", {tails, n});
-    class_bias_ = network_.ClaimIf(n > 0, "embeddings.classes.bias", {tails});
+    classes_ = network_.Claim("embeddings.classes.weight", {tails, n});
+    class_bias_ = network_.Claim("embeddings.classes.bias", {tails});
   }
 
   Status CheckSizes() {
@@ -159,32 +161,16 @@ class Loader {
   std::optional<uint32_t> cache_rows_;  // of a unit that stays in the model
 };
 
-constexpr std::array<std::string_view, 10> kDefineAwdLstmNames = {
-    "embeddings.embeds.#.weight",
-    "?embeddings.projcs.#.weight",
-    "?embeddings.classes.%",
-    "?define.weights.#.%",
-    "define.finalProj.%",
-    "lstms.#.module.weight_ih_l0",
-    "lstms.#.module.weight_hh_l0_raw",
-    "?lstms.#.module.weight_hh_l0",
-    "lstms.#.module.bias_ih_l0",
-    "lstms.#.module.bias_hh_l0",
-};
-
 // Sizes, groups and depths follow from the shapes. Errors: KINGLET_INVALID_CHECKPOINT for missing,
 // unused and mis-shaped tensors (all in one message), for a last layer that is not as wide as the
 // Map layer, and for values that are not finite; those of DefineTable.
-Result<LoadedModel> LoadDefineAwdLstm(const FamilyInput& input) {
-  return Loader(input.weights, input.define_cache_rows).Load();
-}
+Result<LoadedModel> LoadDefineAwdLstm(const FamilyInput& input) { return Loader(input).Load(); }
 
 }  // namespace
 
 constexpr Family kDefineAwdLstm = {
     .name = "define-awd-lstm",
     .marks = "embeddings.embeds.0.weight define.finalProj.weight lstms.0.module.weight_ih_l0",
-    .names = {kDefineAwdLstmNames},
     .load = LoadDefineAwdLstm,
     .word_order = WordOrder::kFirstAppearance,
 };

@@ -39,11 +39,6 @@ Result<RecurrentCell> EspnetCell(const EspnetConfig& config) {
   return config.RefuseOption("rnn_type", "lstm, gru, rnn_tanh or rnn_relu", QuotedName(type));
 }
 
-constexpr std::array<std::string_view, 6> kEspnetRnnNames = {
-    "lm.encoder.weight", "lm.rnn.weight_ih_l#", "lm.rnn.weight_hh_l#",
-    "lm.rnn.bias_ih_l#", "lm.rnn.bias_hh_l#",   "lm.decoder.%",
-};
-
 std::span<const OptionTable> EspnetRnnOptions() {
   static const std::array kBoth = {kEspnetRnnOptions, EspnetTaskOptions()};
   return kBoth;
@@ -74,7 +69,7 @@ Result<LoadedModel> LoadEspnetRnn(const FamilyInput& input) {
     KINGLET_ASSIGN_OR_RETURN(const bool tied, config.lm.Boolean("tie_weights"));
     if (tied) names.tied_by = "tie_weights";
   }
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names, input.weights));
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names, input.weights, input.report));
   KINGLET_RETURN_IF_ERROR(SetEspnetTokens(config, model));
   return model;
 }
@@ -84,7 +79,6 @@ Result<LoadedModel> LoadEspnetRnn(const FamilyInput& input) {
 constexpr Family kEspnetRnn = {
     .name = "espnet-rnn-lm",
     .marks = "lm.encoder.weight lm.rnn.*",
-    .names = {kEspnetRnnNames},
     .load = LoadEspnetRnn,
     .options = EspnetRnnOptions,
 };

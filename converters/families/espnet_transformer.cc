@@ -25,7 +25,7 @@
 #include "converters/families/espnet_config.h"
 #include "converters/families/families.h"
 #include "converters/families/speech_stream.h"
-#include "converters/network/frequencies.h"
+#include "converters/network/change.h"
 #include "converters/network/layers.h"
 #include "converters/network/network.h"
 #include "format/blocks.h"
@@ -143,11 +143,11 @@ Positions DescribePositions(const EspnetSizes& sizes, uint32_t window, Network& 
   // A window that no model may have is refused when the model is written.
   const uint32_t rows = window <= kMaxExtent ? window : 1;
   return PositionTable{network.AddComputed("encoder.positions", {rows, sizes.width},
-                                           SinusoidTable(rows, sizes.width))};
+                                           MadeSinusoids(rows, sizes.width))};
 }
 
 Result<LoadedModel> DescribeEspnet(const FamilyInput& input, const EspnetSizes& sizes) {
-  Network network(input.weights);
+  Network network(input.weights, input.report);
   const uint32_t window = AttentionWindow(input, network.model.notes);
   AdaptiveEmbedding embedding{"embedding", sizes.embedded, 1, {}};
   embedding.bins.push_back(
@@ -174,23 +174,6 @@ Result<LoadedModel> DescribeEspnet(const FamilyInput& input, const EspnetSizes& 
   return network.Build("an espnet-transformer-lm network with these options");
 }
 
-constexpr std::array<std::string_view, 14> kEspnetTransformerNames = {
-    "lm.embed.weight",
-    "lm.encoder.embed.0.%|lm.encoder.input_layer.0.%",
-    "lm.encoder.embed.1.%|lm.encoder.input_layer.1.%",
-    "?lm.encoder.*.pe",
-    "lm.encoder.encoders.#.self_attn.linear_q.%",
-    "lm.encoder.encoders.#.self_attn.linear_k.%",
-    "lm.encoder.encoders.#.self_attn.linear_v.%",
-    "lm.encoder.encoders.#.self_attn.linear_out.%",
-    "lm.encoder.encoders.#.feed_forward.w_1.%",
-    "lm.encoder.encoders.#.feed_forward.w_2.%",
-    "lm.encoder.encoders.#.norm1.%",
-    "lm.encoder.encoders.#.norm2.%",
-    "lm.encoder.after_norm.%|lm.encoder.norm.%",
-    "lm.decoder.%",
-};
-
 std::span<const OptionTable> EspnetTransformerOptions() {
   static const std::array kBoth = {kEspnetTransformerOptions, EspnetTaskOptions()};
   return kBoth;
@@ -212,7 +195,6 @@ Result<LoadedModel> LoadEspnetTransformer(const FamilyInput& input) {
 constexpr Family kEspnetTransformer = {
     .name = "espnet-transformer-lm",
     .marks = "lm.embed.* lm.encoder.encoders.*",
-    .names = {kEspnetTransformerNames},
     .load = LoadEspnetTransformer,
     .takes_memory_length = true,
     .options = EspnetTransformerOptions,

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "converters/families/fairseq_tables.h"
-#include "converters/network/frequencies.h"
+#include "converters/network/change.h"
 #include "converters/network/layers.h"
 #include "converters/network/network.h"
 #include "format/blocks.h"
@@ -25,8 +25,8 @@ constexpr double kFairseqEpsilon = 1e-5;  // PyTorch's default, of all norms
 class FairseqLoader {
  public:
   FairseqLoader(const FairseqConfig& config, std::span<const CheckpointTensor> weights,
-                const FairseqDictionary& dictionary)
-      : config_(config), network_(weights), tables_(config, dictionary, network_) {}
+                const FairseqDictionary& dictionary, NameReport* report)
+      : config_(config), network_(weights, report), tables_(config, dictionary, network_) {}
 
   Result<LoadedModel> Load() {
     KINGLET_RETURN_IF_ERROR(FindVersion());
@@ -93,9 +93,10 @@ class FairseqLoader {
     if (!config_.has_positions) return NoPositions{};
     const uint64_t first = kPadding + 1;
     if (!config_.learned_positions) {
-      return AbsoluteSinusoids{network_.AddComputed("decoder.embed_positions.frequencies",
-                                                    FairseqFrequencies(config_.width)),
-                               static_cast<uint32_t>(first)};
+      return AbsoluteSinusoids{
+          network_.AddComputed("decoder.embed_positions.frequencies", {config_.width / 2},
+                               MadeFairseqFrequencies(config_.width)),
+          static_cast<uint32_t>(first)};
     }
     const std::string name = "decoder.embed_positions.weight";
     const CheckpointTensor* table =
@@ -133,56 +134,11 @@ class FairseqLoader {
 
 Result<LoadedModel> FairseqDraft(const FairseqConfig& config,
                                  std::span<const CheckpointTensor> weights,
-                                 const FairseqDictionary& dictionary) {
-  return FairseqLoader(config, weights, dictionary).Load();
+                                 const FairseqDictionary& dictionary, NameReport* report) {
+  return FairseqLoader(config, weights, dictionary, report).Load();
 }
 
 namespace {
-
-constexpr std::array<std::string_view, 19> kFairseqTranslationNames = {
-    "encoder.embed_tokens.weight",
-    "decoder.embed_tokens.weight",
-    "encoder.layers.#.self_attn.out_proj.%",
-    "encoder.layers.#.fc1.%",
-    "encoder.layers.#.fc2.%",
-    "?encoder.layers.#.*",
-    "decoder.layers.#.self_attn.out_proj.%",
-    "decoder.layers.#.encoder_attn.out_proj.%",
-    "decoder.layers.#.fc1.%",
-    "decoder.layers.#.fc2.%",
-    "?decoder.layers.#.*",
-    "?encoder.embed_positions.*",
-    "?decoder.embed_positions.*",
-    "?encoder.layer*norm*",
-    "?decoder.layer*norm*",
-    "?decoder.output_projection.weight",
-    "?decoder.embed_out",
-    "?encoder.version",
-    "?decoder.version",
-};
-
-constexpr std::array<std::string_view, 18> kFairseqNames = {
-    "decoder.embed_tokens.weight|decoder.embed_tokens.embeddings.0.0.weight|"
-    "decoder.embed_tokens.char_embeddings.weight",
-    "?decoder.embed_tokens.*",
-    "decoder.layers.#.self_attn.in_proj_weight|decoder.layers.#.self_attn.q_proj.weight",
-    "?decoder.layers.#.self_attn.*",
-    "decoder.layers.#.self_attn.out_proj.%",
-    "decoder.layers.#.self_attn_layer_norm.%|decoder.layers.#.layer_norms.0.%",
-    "decoder.layers.#.final_layer_norm.%|decoder.layers.#.layer_norms.1.%|"
-    "decoder.layers.#.layer_norms.2.%",
-    "decoder.layers.#.fc1.%",
-    "decoder.layers.#.fc2.%",
-    "?decoder.embed_positions.*",
-    "?decoder.layer_norm.%",
-    "?decoder.project_in_dim.weight",
-    "?decoder.quant_noise.weight",
-    "?decoder.project_out_dim.weight",
-    "?decoder.adaptive_softmax.*",
-    "?decoder.output_projection.weight",
-    "?decoder.embed_out",
-    "?decoder.version",
-};
 
 // FairseqDraft with the hyper-parameters of the checkpoint and the dictionary next to it. Errors:
 // also those of ReadFairseqConfig and ReadFairseqDictionary.
@@ -203,21 +159,20 @@ Result<LoadedModel> LoadFairseq(const FamilyInput& input) {
   if (config.characters && made == input.weights.end()) {
     KINGLET_ASSIGN_OR_RETURN(dictionary, ReadFairseqDictionary(input));
   }
-  return FairseqDraft(config, input.weights, dictionary);
+  return FairseqDraft(config, input.weights, dictionary, input.report);
 }
 
 }  // namespace
 
 constexpr Family kFairseqTranslation = {
     .name = "fairseq-translation",
-    .names = {kFairseqTranslationNames},
+    .marks = "encoder.layers.0.* decoder.layers.0.encoder_attn.*",
     .unread = "has an encoder and a decoder: no family reads fairseq's translation models",
 };
 
 constexpr Family kFairseq = {
     .name = "fairseq",
     .marks = "decoder.layers.0.self_attn.* decoder.embed_tokens.* !encoder.*",
-    .names = {kFairseqNames},
     .load = LoadFairseq,
     .options = FairseqOptions,
     .word_numbers = WordNumbers::kFairseq,

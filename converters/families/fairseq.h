@@ -28,7 +28,8 @@ namespace kinglet {
 // does not fit. `dictionary` is for config.characters.
 Result<LoadedModel> FairseqDraft(const FairseqConfig& config,
                                  std::span<const CheckpointTensor> weights,
-                                 const FairseqDictionary& dictionary = {});
+                                 const FairseqDictionary& dictionary = {},
+                                 NameReport* report = nullptr);
 
 }  // namespace kinglet
 

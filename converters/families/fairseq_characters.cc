@@ -155,23 +155,25 @@ TensorId AddCharacterTable(const FairseqConfig& config, const FairseqDictionary&
   }
   return network.AddJoined(
       "decoder.embed_tokens.weight", {words, width}, Role::kPrunedAlso, tensors,
-      {" as a table of words",
-       [characters = *config.characters, width, features = FeaturesOf(*config.characters),
-        spellings = Spellings(dictionary.words)](
-           const std::vector<float>& values) -> Result<std::vector<float>> {
-         Splitter splitter(values);
-         const CharacterCnn cnn = SplitCnn(characters, width, features, splitter);
-         KINGLET_ASSIGN_OR_RETURN(std::vector<float> table,
-                                  CharacterTable(cnn, spellings, MachineThreads()));
-         const auto row = [&table, width](uint64_t id) {
-           return table.begin() + static_cast<std::ptrdiff_t>(id * width);
-         };
-         const std::vector<float> symbols = splitter.Next(2 * width);
-         std::fill_n(row(kPaddingId), width, 0.0F);
-         std::copy_n(symbols.begin(), width, row(kSentenceEndId));
-         std::copy_n(symbols.begin() + static_cast<std::ptrdiff_t>(width), width, row(kUnknownId));
-         return table;
-       }});
+      {{{"characters",
+         {},
+         [characters = *config.characters, width, features = FeaturesOf(*config.characters),
+          spellings = Spellings(dictionary.words)](
+             const std::vector<float>& values) -> Result<std::vector<float>> {
+           Splitter splitter(values);
+           const CharacterCnn cnn = SplitCnn(characters, width, features, splitter);
+           KINGLET_ASSIGN_OR_RETURN(std::vector<float> table,
+                                    CharacterTable(cnn, spellings, MachineThreads()));
+           const auto row = [&table, width](uint64_t id) {
+             return table.begin() + static_cast<std::ptrdiff_t>(id * width);
+           };
+           const std::vector<float> symbols = splitter.Next(2 * width);
+           std::fill_n(row(kPaddingId), width, 0.0F);
+           std::copy_n(symbols.begin(), width, row(kSentenceEndId));
+           std::copy_n(symbols.begin() + static_cast<std::ptrdiff_t>(width), width,
+                       row(kUnknownId));
+           return table;
+         }}}});
 }
 
 void MarkCharactersUnused(const FairseqConfig& config, Network& network) {

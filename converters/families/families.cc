@@ -23,9 +23,9 @@ std::string Outline(std::span<const CheckpointTensor> weights) {
 
 // The end of a refusal: the family that comes nearest, a weight that no family finds because it is
 // computed, and what to do.
-std::string NextStep(std::span<const CheckpointTensor> weights) {
-  const std::string nearest = NearestText(weights);
-  const std::vector<DerivedWeight> derived = DerivedWeights(weights);
+std::string NextStep(const FamilyInput& input) {
+  const std::string nearest = NearestText(input);
+  const std::vector<DerivedWeight> derived = DerivedWeights(input.weights);
   return (nearest.empty() ? "" : "; " + nearest) +
          (derived.empty() ? "" : "; " + derived.front().text) +
          " (`kinglet inspect` shows all names; a --recipe reads any)";
@@ -84,9 +84,17 @@ std::string FamilyNames() {
   return NamesOf([](const Family&) { return true; });
 }
 
-Result<const Family*> ChooseFamily(std::string_view name, const std::string& checkpoint,
-                                   std::span<const CheckpointTensor> weights) {
-  const auto recognises = [weights](const Family& family) { return Recognises(family, weights); };
+FamilyInput InputOf(const CheckpointFile& file, const CheckpointTensors& weights) {
+  return {.checkpoint = file.path,
+          .step = file.step,
+          .weights = weights,
+          .modules = file.modules,
+          .root = file.checkpoint ? &file.checkpoint->root() : nullptr};
+}
+
+Result<const Family*> ChooseFamily(std::string_view name, const FamilyInput& input) {
+  const CheckpointTensors& weights = input.weights;
+  const auto recognises = [&weights](const Family& family) { return Recognises(family, weights); };
   const std::span<const Family* const> families = Families();
   const auto chosen = std::find_if(families.begin(), families.end(), [&](const Family* family) {
     return name.empty() ? recognises(*family) : family->name == name;
@@ -96,14 +104,14 @@ Result<const Family*> ChooseFamily(std::string_view name, const std::string& che
                            "one of " + FamilyNames() + " in this build", "no such family");
   }
   if (chosen == families.end()) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", checkpoint,
-                           "a family that this build recognises (" + FamiliesByFit(weights) + ")",
-                           Outline(weights) + NextStep(weights));
+    return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", input.checkpoint,
+                           "a family that this build recognises (" + FamiliesByFit(input) + ")",
+                           Outline(weights) + NextStep(input));
   }
   if (!recognises(**chosen)) {
     if (const std::string fitting = NamesOf(recognises); !fitting.empty()) {
       return Status::Refusal(
-          KINGLET_INVALID_CHECKPOINT, "checkpoint", checkpoint,
+          KINGLET_INVALID_CHECKPOINT, "checkpoint", input.checkpoint,
           "tensors of the family " + QuotedName(name),
           "those of " + fitting + ": " + Outline(weights) + " (omit --family, or name that one)");
     }

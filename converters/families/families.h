@@ -4,7 +4,6 @@
 #ifndef KINGLET_CONVERTERS_FAMILIES_FAMILIES_H_
 #define KINGLET_CONVERTERS_FAMILIES_FAMILIES_H_
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -12,11 +11,13 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/checkpoint_file.h"
 #include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/checkpoints/saved_module.h"
 #include "converters/families/known_options.h"
 #include "converters/families/pickled_modules.h"
 #include "converters/network/loaded_model.h"
+#include "converters/network/network.h"
 #include "converters/texts/corpus_vocabulary.h"
 #include "converters/texts/vocabulary_file.h"
 #include "kinglet/status.h"
@@ -25,9 +26,9 @@ namespace kinglet {
 
 struct FamilyInput {
   std::string checkpoint;  // path; families look for other files next to it
-  std::string
-      config;  // path; empty: the file that the framework saves next to the checkpoint, if any
-  std::optional<int64_t> step;
+  // Path; empty: the file that the framework saves next to the checkpoint, if any.
+  std::string config = {};
+  std::optional<int64_t> step = {};
   // Names of a criterion's tensors start with "criterion.".
   const CheckpointTensors& weights;
   SavedModules modules = {};
@@ -41,21 +42,20 @@ struct FamilyInput {
   // that compute with the words' characters.
   std::string vocabulary = {};
   IgnoredOptions* ignored = nullptr;  // may be nullptr
+  // If set, only the names are compared (Network), and loading ends with a refusal.
+  NameReport* report = nullptr;
 };
+
+// The checkpoint as a family's input, without the user's options. `weights`: its tensors, or what
+// a recipe makes of them; they and the file outlive the input.
+FamilyInput InputOf(const CheckpointFile& file, const CheckpointTensors& weights);
 
 struct Family {
   std::string_view name;
-  // What tells a checkpoint of the family, by names alone: patterns as those of `names`, separated
-  // by blanks. The checkpoint has a tensor of each, and no tensor of those after "!".
+  // What tells a checkpoint of the family, by names alone: patterns (MatchesPattern) separated by
+  // blanks; "|" stands between patterns of which one is enough. The checkpoint has a tensor of
+  // each, and no tensor of those after "!".
   std::string_view marks = {};
-  // The names that the framework gives its tensors, a list for each kind of network, one a pattern.
-  // They tell which framework is nearest to a checkpoint, and what the checkpoint lacks.
-  //   #    a number; where it is above 0, tensors of all lower numbers are expected too
-  //   *    any text
-  //   .%   at the end: two patterns, .weight and .bias
-  //   |    between patterns of which one is enough
-  //   ?    before a pattern that a checkpoint need not have
-  std::array<std::span<const std::string_view>, 2> names = {};
   // nullptr: no family reads the framework's networks, and `unread` is the message about one.
   Result<LoadedModel> (*load)(const FamilyInput& input) = nullptr;
   bool takes_memory_length = false;  // false: FamilyInput::memory_length is never set
@@ -82,12 +82,11 @@ std::span<const Family* const> KnownFamilies();
 // The family of this name that this build reads; nullptr if there is none.
 const Family* FamilyNamed(std::string_view name);
 
-// The family called `name`; if `name` is empty, the one that recognises the weights. Errors:
+// The family called `name`; if `name` is empty, the one that recognises the checkpoint. Errors:
 // KINGLET_UNSUPPORTED for an unknown name or weights that no family recognises, naming some tensors
 // and the families of this build; KINGLET_INVALID_CHECKPOINT if only another family recognises the
 // weights.
-Result<const Family*> ChooseFamily(std::string_view name, const std::string& checkpoint,
-                                   std::span<const CheckpointTensor> weights);
+Result<const Family*> ChooseFamily(std::string_view name, const FamilyInput& input);
 // "neurips-micronet, ..", for messages.
 std::string FamilyNames();
 

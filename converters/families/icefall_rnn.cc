@@ -63,11 +63,6 @@ SentenceTokens IcefallSentenceTokens(const FamilyInput& input) {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> kIcefallRnnNames = {
-    "input_embedding.weight", "rnn.weight_ih_l#", "rnn.weight_hh_l#",
-    "rnn.bias_ih_l#",         "rnn.bias_hh_l#",   "output_linear.%",
-};
-
 std::span<const OptionTable> IcefallRnnOptions() { return {&kIcefallRnnOptions, 1}; }
 
 // Errors: those of LoadRecurrent, SetSentenceTokens and FindTokenList.
@@ -87,7 +82,7 @@ Result<LoadedModel> LoadIcefallRnn(const FamilyInput& input) {
     if (const auto size = IcefallInteger(input, name)) names.stated.push_back({name, *size, what});
   }
   if (IcefallTies(input)) names.tied_by = kIcefallTies;
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names, input.weights));
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names, input.weights, input.report));
   ModelDescription& description = model.draft.description;
   KINGLET_RETURN_IF_ERROR(SetSentenceTokens(IcefallSentenceTokens(input),
                                             input.checkpoint + ", sos_id and eos_id", description));
@@ -100,8 +95,7 @@ Result<LoadedModel> LoadIcefallRnn(const FamilyInput& input) {
 
 constexpr Family kIcefallRnn = {
     .name = "icefall-rnn-lm",
-    .marks = "input_embedding.weight rnn.* output_linear.weight",
-    .names = {kIcefallRnnNames},
+    .marks = "input_embedding.weight rnn.* output_linear.*",
     .load = LoadIcefallRnn,
     .options = IcefallRnnOptions,
 };

@@ -25,7 +25,7 @@
 #include "converters/families/icefall_rnn.h"
 #include "converters/families/speech_stream.h"
 #include "converters/families/token_list.h"
-#include "converters/network/frequencies.h"
+#include "converters/network/change.h"
 #include "converters/network/network.h"
 #include "format/blocks.h"
 #include "format/limits.h"
@@ -46,10 +46,10 @@ constexpr OptionTable kIcefallTransformerOptions = {
 class IcefallTransformerLoader {
  public:
   explicit IcefallTransformerLoader(const FamilyInput& input)
-      : input_(input), network_(input.weights) {}
+      : input_(input), network_(input.weights, input.report) {}
 
   Result<LoadedModel> Load() {
-    KINGLET_RETURN_IF_ERROR(FindSizes());
+    FindSizes();
     AdaptiveEmbedding embedding{"embedding", embedded_, 1, {}};
     const CheckpointTensor* table = network_.Claim("input_embedding.weight", {words_, embedded_});
     // A file may store a tied table once.
@@ -75,6 +75,7 @@ class IcefallTransformerLoader {
          network_.Add("input_embedding.weight", {words_, embedded_}, Role::kPrunedAlso, table),
          std::nullopt});
     KINGLET_RETURN_IF_ERROR(network_.CheckNames("an icefall-transformer-lm network"));
+    KINGLET_RETURN_IF_ERROR(CheckSizes());
     KINGLET_RETURN_IF_ERROR(ReadEpsilons(input_layers, decoder));
     network_.model.draft.description.blocks = {std::move(embedding), std::move(input_layers),
                                                std::move(decoder), std::move(softmax)};
@@ -82,7 +83,7 @@ class IcefallTransformerLoader {
   }
 
  private:
-  Status FindSizes() {
+  void FindSizes() {
     network_.model.draft.description.vocabulary_size = words_ =
         network_.Dimension("input_embedding.weight", 0);
     embedded_ = network_.Dimension("input_embedding.weight", 1);
@@ -91,6 +92,9 @@ class IcefallTransformerLoader {
     heads_ = network_.Dimension("encoder.encoder.layers.0.self_attn.pos_bias_u", 0);
     key_size_ = network_.Dimension("encoder.encoder.layers.0.self_attn.pos_bias_u", 1);
     inner_ = network_.Dimension("encoder.encoder.layers.0.feed_forward.0.weight", 0);
+  }
+
+  Status CheckSizes() const {
     KINGLET_RETURN_IF_ERROR(CheckStated());
     if (words_ > 0 && embedded_ > 0 && width_ > 0 && width_ % 2 == 0 && inner_ > 0 &&
         uint64_t{heads_} * key_size_ == width_) {
@@ -155,9 +159,9 @@ class IcefallTransformerLoader {
     decoder.norm_order = NormOrder::kEnd;
     decoder.epsilon = 1;  // unused: there are no norms
     decoder.activation = Activation::kDoubleSwish;
-    RelativeSinusoids positions{
-        network_.AddComputed("encoder.encoder_pos.frequencies", SinusoidFrequencies(width_)),
-        std::nullopt};
+    RelativeSinusoids positions{network_.AddComputed("encoder.encoder_pos.frequencies",
+                                                     {width_ / 2}, MadeSinusoidFrequencies(width_)),
+                                std::nullopt};
     positions.rounded = true;
     decoder.positions = positions;
     for (uint32_t i = 0; i < layers_; ++i) {
@@ -215,22 +219,6 @@ class IcefallTransformerLoader {
   std::vector<const CheckpointTensor*> epsilons_;
 };
 
-constexpr std::array<std::string_view, 13> kIcefallTransformerNames = {
-    "input_embedding.weight",
-    "encoder.embed.%",
-    "encoder.norm_before.eps",
-    "encoder.encoder.layers.#.self_attn.pos_bias_u",
-    "encoder.encoder.layers.#.self_attn.pos_bias_v",
-    "encoder.encoder.layers.#.self_attn.in_proj.%",
-    "encoder.encoder.layers.#.self_attn.out_proj.%",
-    "encoder.encoder.layers.#.self_attn.linear_pos.weight",
-    "encoder.encoder.layers.#.feed_forward.0.%",
-    "encoder.encoder.layers.#.feed_forward.4.%",
-    "encoder.encoder.layers.#.norm_final.eps",
-    "?encoder.*_scale",
-    "output_linear.%",
-};
-
 std::span<const OptionTable> IcefallTransformerOptions() {
   return {&kIcefallTransformerOptions, 1};
 }
@@ -253,7 +241,6 @@ Result<LoadedModel> LoadIcefallTransformer(const FamilyInput& input) {
 constexpr Family kIcefallTransformer = {
     .name = "icefall-transformer-lm",
     .marks = "encoder.encoder.layers.* input_embedding.weight",
-    .names = {kIcefallTransformerNames},
     .load = LoadIcefallTransformer,
     .takes_memory_length = true,
     .options = IcefallTransformerOptions,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "converters/checkpoints/quoted.h"
+#include "converters/name_pattern.h"
 
 namespace kinglet {
 namespace {
@@ -20,14 +21,14 @@ std::vector<std::string_view> CutAt(std::string_view text, char separator) {
 bool Names(std::string_view names, std::string_view name) {
   const auto patterns = OptionNames(names);
   return std::any_of(patterns.begin(), patterns.end(),
-                     [&](std::string_view pattern) { return FitsPattern(pattern, name); });
+                     [&](std::string_view pattern) { return MatchesPattern(pattern, name); });
 }
 
 // A value such as 'transformer_lm*' has its closing quote after the star.
 bool FitsValue(std::string_view pattern, std::string_view value) {
   if (!pattern.ends_with("*'")) return pattern == value;
   return value.ends_with('\'') &&
-         FitsPattern(pattern.substr(0, pattern.size() - 1), value.substr(0, value.size() - 1));
+         MatchesPattern(pattern.substr(0, pattern.size() - 1), value.substr(0, value.size() - 1));
 }
 
 bool HasFixedValue(const FixedOption& option, std::string_view value) {
@@ -56,12 +57,6 @@ bool Ignores(IgnoredOptions* ignored, const std::string& name) {
 }  // namespace
 
 std::vector<std::string_view> OptionNames(std::string_view names) { return CutAt(names, ' '); }
-
-bool FitsPattern(std::string_view pattern, std::string_view text) {
-  if (pattern.starts_with('*')) return text.ends_with(pattern.substr(1));
-  if (pattern.ends_with('*')) return text.starts_with(pattern.substr(0, pattern.size() - 1));
-  return pattern == text;
-}
 
 Status CheckOptions(const OptionTable& table, const std::string& what, const std::string& where,
                     std::span<const StatedOption> stated, IgnoredOptions* ignored) {

@@ -40,8 +40,6 @@ struct OptionTable {
 
 // The names of a list.
 std::vector<std::string_view> OptionNames(std::string_view names);
-// Whether the text fits a pattern, which may have a "*" at one end.
-bool FitsPattern(std::string_view pattern, std::string_view text);
 
 // An option of a checkpoint. The value is as Python writes it: None, True, 3, 0.1, 'text'; a float
 // without a fraction as an integer.

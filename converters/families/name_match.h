@@ -15,49 +15,53 @@ namespace kinglet {
 
 struct NameMatch {
   const Family* family = nullptr;  // perhaps one that this build does not read
-  // Names that the framework expects and the checkpoint lacks, and names of the checkpoint that the
-  // framework does not know; at most kMaxListedNames of each.
+  // Names that the family expects and the checkpoint lacks, and names of the checkpoint that the
+  // family does not read; at most kMaxListedNames of each.
   std::vector<std::string> missing, unused;
-  // Known names among all that are known, missing or unused: 1 where all is as expected.
+  // Known names among all that are known or missing: 1 where all is as expected.
   double fit = 0;
+  // Why a family that recognises the checkpoint could not compare its names: a configuration that
+  // is not there, for example. Then `fit` is 0.
+  std::string refusal = {};
+
+  bool is_read() const { return family->load != nullptr; }
+  // Whether no name speaks against the family.
+  bool fits() const { return fit == 1 || !refusal.empty(); }
 };
 inline constexpr size_t kMaxListedNames = 1000;
 
 // Whether the checkpoint is one of the family's (Family::marks).
 bool Recognises(const Family& family, std::span<const CheckpointTensor> weights);
 
-// `names`: one of the family's lists.
-NameMatch MatchNames(const Family& family, std::span<const std::string_view> names,
-                     std::span<const CheckpointTensor> weights);
+// The families that the names fit, or, if there are none, nearly fit, by what their loaders claim.
+// The best first; of equal ones a family that this build reads first.
+std::vector<NameMatch> NearestFamilies(const FamilyInput& input);
 
-// The families that the names fit, or, if there are none, nearly fit. The best first; of equal ones
-// a family that this build reads first.
-std::vector<NameMatch> NearestFamilies(std::span<const CheckpointTensor> weights);
-
-// The part of the names up to a dot without which they fit a family: trainers put a prefix like
-// "model." before all names of a network. FittingPrefix returns nullopt if the names fit as they
+// The part of the names up to a dot without which they fit a family: trainers put prefixes like
+// "model." or "model.lm." before all names of a network. Returns nullopt if the names fit as they
 // are.
 struct PrefixMatch {
   std::string prefix;
-  NameMatch match;
+  const Family* family;
 };
-std::optional<PrefixMatch> FittingPrefix(std::span<const CheckpointTensor> weights);
+std::optional<PrefixMatch> FittingPrefix(const FamilyInput& input);
 
 // "it has an encoder and a decoder: no family reads fairseq's translation models": for a family
 // that this build does not read.
 std::string UnreadText(const Family& family);
 
 // The names of all families, those whose frameworks fit best first.
-std::string FamiliesByFit(std::span<const CheckpointTensor> weights);
+std::string FamiliesByFit(const FamilyInput& input);
 
 // A family's refusal with the next step: a recipe. If all names fit a framework that no family
 // reads, that framework is named instead (some frameworks name tensors as a family's does). A
-// refusal of a file that cannot be found or read has its own next step and stays as it is.
+// refusal of a file that cannot be found or read, or which ends with a step in parentheses, has its
+// own and stays as it is.
 Status WithNextStep(const Status& refusal, std::span<const CheckpointTensor> weights);
 
 // The best match for a message: "nearest is transformer-xl, which misses 'a' and does not read
 // 'b'". Empty if no framework is near.
-std::string NearestText(std::span<const CheckpointTensor> weights);
+std::string NearestText(const FamilyInput& input);
 
 }  // namespace kinglet
 

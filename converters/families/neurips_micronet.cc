@@ -20,8 +20,9 @@ namespace {
 
 class MicronetLoader {
  public:
-  MicronetLoader(const MicronetConfig& config, std::span<const CheckpointTensor> weights)
-      : config_(config), order_(weights), network_(weights) {}
+  MicronetLoader(const MicronetConfig& config, std::span<const CheckpointTensor> weights,
+                 NameReport* report)
+      : config_(config), order_(weights), network_(weights, report) {}
 
   Result<LoadedModel> Load() {
     KINGLET_RETURN_IF_ERROR(CheckQuantisers());
@@ -321,31 +322,11 @@ class MicronetLoader {
 }  // namespace
 
 Result<LoadedModel> MicronetDraft(const MicronetConfig& config,
-                                  std::span<const CheckpointTensor> weights) {
-  return MicronetLoader(config, weights).Load();
+                                  std::span<const CheckpointTensor> weights, NameReport* report) {
+  return MicronetLoader(config, weights, report).Load();
 }
 
 namespace {
-
-constexpr std::array<std::string_view, 17> kMicronetNames = {
-    "loss.layers.#.weight|embed.layers.#.weight",
-    "?embed.layers.#.weight",
-    "loss.layers.#.bias",
-    "?embed.projections.#.weight",
-    "?loss.projections.#.weight",
-    "?loss.clusters.%",
-    "?loss.cache_theta_inv_softplus",
-    "?loss.cache_lambda_inv_sigmoid",
-    "layers.#.pos_emb",
-    "layers.#.ln1.%",
-    "layers.#.qkv.%",
-    "layers.#.out.weight",
-    "layers.#.ln2.%",
-    "layers.#.fc.0.%",
-    "layers.#.fc.3.%",
-    "?*.max_abs",
-    "?*.inv_scale",
-};
 
 // MicronetDraft with the configuration of the given file, or of config.yaml next to the checkpoint
 // or one folder up.
@@ -357,7 +338,7 @@ Result<LoadedModel> LoadMicronet(const FamilyInput& input) {
   KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(path));
   KINGLET_ASSIGN_OR_RETURN(const MicronetConfig config,
                            ReadMicronetConfig(file, input.step, input.ignored));
-  return MicronetDraft(config, input.weights);
+  return MicronetDraft(config, input.weights, input.report);
 }
 
 }  // namespace
@@ -365,7 +346,6 @@ Result<LoadedModel> LoadMicronet(const FamilyInput& input) {
 constexpr Family kMicronet = {
     .name = "neurips-micronet",
     .marks = "loss.layers.0.weight|embed.layers.0.weight layers.*.qkv.weight",
-    .names = {kMicronetNames},
     .load = LoadMicronet,
     .options = MicronetOptions,
 };

@@ -24,7 +24,8 @@ namespace kinglet {
 // output's. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped tensors (all in
 // one message) and for values that are not finite, by tensor and index.
 Result<LoadedModel> MicronetDraft(const MicronetConfig& config,
-                                  std::span<const CheckpointTensor> weights);
+                                  std::span<const CheckpointTensor> weights,
+                                  NameReport* report = nullptr);
 
 }  // namespace kinglet
 

@@ -43,13 +43,12 @@ class OpenNmtLoader {
       : settings_(std::move(settings)),
         memory_length_(input.memory_length),
         cache_rows_(input.define_cache_rows),
-        network_(input.weights) {}
+        network_(input.weights, input.report) {}
 
   Result<LoadedModel> Load() {
     const Side source = ClaimSide("encoder."), target = ClaimSide("decoder.");
-    KINGLET_RETURN_IF_ERROR(CheckSizes(source, target));
-    const CheckpointTensor* generator = network_.ClaimIf(
-        target.words != nullptr, kGenerator, {settings_.target_words.size(), target.width});
+    const CheckpointTensor* generator =
+        network_.Claim(kGenerator, {settings_.target_words.size(), target.width});
     KINGLET_RETURN_IF_ERROR(FindTies(source, target, generator));
 
     TransformerEncoder encoder;
@@ -65,9 +64,7 @@ class OpenNmtLoader {
     KINGLET_RETURN_IF_ERROR(network_.CheckNames("an OpenNMT-py Transformer of " +
                                                 std::to_string(settings_.heads) +
                                                 " heads with these vocabularies"));
-    for (const Side* side : {&source, &target}) {
-      if (side->unit) KINGLET_RETURN_IF_ERROR(CheckUnit(side->unit->unit));
-    }
+    KINGLET_RETURN_IF_ERROR(CheckSizes(source, target));
 
     ModelDraft& draft = network_.model.draft;
     draft.description.vocabulary_size = static_cast<uint32_t>(settings_.target_words.size());
@@ -119,7 +116,7 @@ class OpenNmtLoader {
   void ClaimMade(const std::string& name, uint64_t words, const CheckpointTensor* positions,
                  Side& side) {
     const bool known = positions != nullptr && positions->shape.size() == 3;
-    side.words = network_.ClaimIf(known, name, {words, known ? positions->shape[2] : 0});
+    side.words = network_.Claim(name, {words, known ? positions->shape[2] : 0});
     if (side.words != nullptr) side.width = side.words->shape[1];
   }
 
@@ -149,13 +146,9 @@ class OpenNmtLoader {
     side.unit = std::move(unit);
   }
 
-  // Checks the sizes from which all other shapes follow. If a size is unknown, the faults noted so
-  // far are reported at once.
-  Status CheckSizes(const Side& source, const Side& target) {
+  Status CheckSizes(const Side& source, const Side& target) const {
     for (const Side* side : {&source, &target}) {
-      if (side->width == 0 || side->positions == nullptr) {
-        return network_.CheckNames("an OpenNMT-py Transformer with these vocabularies");
-      }
+      if (side->unit) KINGLET_RETURN_IF_ERROR(CheckUnit(side->unit->unit));
       if (side->width > kMaxExtent || side->width % settings_.heads != 0 ||
           side->positions->shape[0] > kMaxExtent) {
         return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", side->words->name,
@@ -177,13 +170,17 @@ class OpenNmtLoader {
 
   // How many rows of the table of positions are kept.
   uint64_t Positions(const Side& side) const {
-    return memory_length_ ? uint64_t{*memory_length_} + 1 : side.positions->shape[0];
+    if (memory_length_) return uint64_t{*memory_length_} + 1;
+    return side.positions == nullptr ? 0 : side.positions->shape[0];
   }
 
   // Finds tables that training shared (share_embeddings, share_decoder_embeddings) by their values.
   // The tables of positions are always equal.
   Status FindTies(const Side& source, const Side& target, const CheckpointTensor* generator) {
-    KINGLET_RETURN_IF_ERROR(network_.Tie(*source.positions, *target.positions).status());
+    if (source.width == 0 || target.width == 0) return {};
+    if (source.positions != nullptr && target.positions != nullptr) {
+      KINGLET_RETURN_IF_ERROR(network_.Tie(*source.positions, *target.positions).status());
+    }
     if (!source.unit && !target.unit) {
       KINGLET_RETURN_IF_ERROR(network_.Tie(*source.words, *target.words).status());
     }
@@ -195,6 +192,7 @@ class OpenNmtLoader {
     AdaptiveEmbedding embedding;
     embedding.width = static_cast<uint32_t>(side.width);
     embedding.scale = std::sqrt(static_cast<double>(side.width));
+    if (side.width == 0) return embedding;
     if (side.unit && cache_rows_) {
       AddUnit(*side.unit, *cache_rows_, network_, embedding);
       return embedding;
@@ -218,7 +216,7 @@ class OpenNmtLoader {
     stack.epsilon = kOpennmtEpsilon;
     stack.activation = settings_.activation;
     stack.positions =
-        AddStoredPositions(network_, side.positions->name, side.positions, positions, d);
+        AddStoredPositions(network_, prefix + kPositions, side.positions, positions, d);
     const auto layer_name = [&](size_t i) { return prefix + layers + std::to_string(i) + "."; };
     do {
       stack.layers.push_back(Layer(layer_name(stack.layers.size()), d, encodes));
@@ -280,61 +278,6 @@ class OpenNmtLoader {
   Network network_;
 };
 
-constexpr std::array<std::string_view, 33> kOpenNmtNames = {
-    "encoder.embeddings.make_embedding.emb_luts.0.weight|"
-    "encoder.embeddings.make_embedding.emb_luts.0.embeddings.embeds.0.weight",
-    "decoder.embeddings.make_embedding.emb_luts.0.weight|"
-    "decoder.embeddings.make_embedding.emb_luts.0.embeddings.embeds.0.weight",
-    "?*coder.embeddings.make_embedding.emb_luts.0.embeddings.*",
-    "?*coder.embeddings.make_embedding.emb_luts.0.define.*",
-    "encoder.embeddings.make_embedding.pe.pe",
-    "decoder.embeddings.make_embedding.pe.pe",
-    "encoder.transformer.#.self_attn.linear_query.%",
-    "encoder.transformer.#.self_attn.linear_keys.%",
-    "encoder.transformer.#.self_attn.linear_values.%",
-    "encoder.transformer.#.self_attn.final_linear.%",
-    "encoder.transformer.#.layer_norm.weight|encoder.transformer.#.layer_norm.a_2",
-    "encoder.transformer.#.layer_norm.bias|encoder.transformer.#.layer_norm.b_2",
-    "encoder.transformer.#.feed_forward.w_1.%",
-    "encoder.transformer.#.feed_forward.w_2.%",
-    "?encoder.transformer.#.feed_forward.layer_norm.*",
-    "encoder.layer_norm.weight|encoder.layer_norm.a_2",
-    "encoder.layer_norm.bias|encoder.layer_norm.b_2",
-    "decoder.transformer_layers.#.self_attn.linear_query.%",
-    "decoder.transformer_layers.#.self_attn.linear_keys.%",
-    "decoder.transformer_layers.#.self_attn.linear_values.%",
-    "decoder.transformer_layers.#.self_attn.final_linear.%",
-    "decoder.transformer_layers.#.context_attn.linear_query.%",
-    "decoder.transformer_layers.#.context_attn.linear_keys.%",
-    "decoder.transformer_layers.#.context_attn.linear_values.%",
-    "decoder.transformer_layers.#.context_attn.final_linear.%",
-    "decoder.transformer_layers.#.feed_forward.w_1.%",
-    "decoder.transformer_layers.#.feed_forward.w_2.%",
-    "?decoder.transformer_layers.#.feed_forward.layer_norm.*",
-    "?decoder.transformer_layers.#.layer_norm_*",
-    "?decoder.transformer_layers.#.mask",
-    "decoder.layer_norm.weight|decoder.layer_norm.a_2",
-    "decoder.layer_norm.bias|decoder.layer_norm.b_2",
-    "generator.0.%",
-};
-
-constexpr std::array<std::string_view, 14> kOpenNmtRnnNames = {
-    "encoder.embeddings.make_embedding.emb_luts.0.weight",
-    "decoder.embeddings.make_embedding.emb_luts.0.weight",
-    "encoder.rnn.weight_ih_l#",
-    "encoder.rnn.weight_hh_l#",
-    "encoder.rnn.bias_ih_l#",
-    "encoder.rnn.bias_hh_l#",
-    "?encoder.rnn.*_reverse",
-    "?encoder.bridge.#.*",
-    "decoder.rnn.layers.#.weight_ih|decoder.rnn.weight_ih_l#",
-    "decoder.rnn.layers.#.weight_hh|decoder.rnn.weight_hh_l#",
-    "decoder.rnn.layers.#.bias_ih|decoder.rnn.bias_ih_l#",
-    "decoder.rnn.layers.#.bias_hh|decoder.rnn.bias_hh_l#",
-    "?decoder.attn.*",
-    "generator.0.%",
-};
-
 // With FamilyInput::memory_length, sources and targets have one position more than that, instead of
 // the checkpoint's number; each position takes memory in every session. Errors:
 // KINGLET_INVALID_CHECKPOINT, also for options that the blocks cannot express (relative positions,
@@ -356,7 +299,6 @@ Result<LoadedModel> LoadOpenNmt(const FamilyInput& input) {
 constexpr Family kOpenNmt = {
     .name = "opennmt",
     .marks = "encoder.embeddings.make_embedding.emb_luts.0*",
-    .names = {kOpenNmtNames, kOpenNmtRnnNames},
     .load = LoadOpenNmt,
     .takes_memory_length = true,
     .options = OpenNmtOptions,

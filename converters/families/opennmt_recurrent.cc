@@ -24,7 +24,7 @@ class OpenNmtRecurrentLoader {
       : settings_(std::move(settings)),
         options_(*settings_.recurrent),
         window_(input.memory_length ? *input.memory_length + 1 : kRecurrentSourceWindow),
-        network_(input.weights) {}
+        network_(input.weights, input.report) {}
 
   Result<LoadedModel> Load() {
     const uint64_t words = settings_.target_words.size();
@@ -32,39 +32,44 @@ class OpenNmtRecurrentLoader {
     units_ = options_.both_directions ? width_ / 2 : width_;
     const uint64_t fed = options_.input_feed ? width_ : 0;
     const uint64_t first = Columns(DecoderLayer(0) + "weight_ih" + DecoderSuffix(0));
+    const uint64_t inputs = width_ > 0 && first > fed ? first - fed : 0;
     const CheckpointTensor* source =
         ClaimWords("encoder", settings_.source_words.size(), Columns("encoder.rnn.weight_ih_l0"));
-    const CheckpointTensor* target = ClaimWords("decoder", words, first > fed ? first - fed : 0);
-    const CheckpointTensor* generator = network_.ClaimIf(width_ > 0, kOutputTable, {words, width_});
-    if (source == nullptr || target == nullptr || generator == nullptr || units_ == 0) {
-      return Refusal();
+    const CheckpointTensor* target = ClaimWords("decoder", words, inputs);
+    const CheckpointTensor* generator = network_.Claim(kOutputTable, {words, width_});
+    if (source != nullptr && target != nullptr && generator != nullptr) {
+      KINGLET_RETURN_IF_ERROR(network_.Tie(*source, *target).status());
+      KINGLET_RETURN_IF_ERROR(network_.Tie(*target, *generator).status());
     }
-    if (width_ > kMaxExtent || first > kMaxExtent || width_ % (options_.both_directions ? 2 : 1)) {
-      return Status::Refusal(
-          KINGLET_INVALID_CHECKPOINT, "checkpoint", kOutputTable,
-          "up to " + std::to_string(kMaxExtent) + " columns, as many of each direction",
-          std::to_string(width_));
-    }
-    KINGLET_RETURN_IF_ERROR(network_.Tie(*source, *target).status());
-    KINGLET_RETURN_IF_ERROR(network_.Tie(*target, *generator).status());
 
     RecurrentEncoder encoder;
     encoder.name = "encoder";
     encoder.vocabulary_size = static_cast<uint32_t>(settings_.source_words.size());
-    encoder.embedding = Embedding(*source);
+    encoder.embedding = Embedding(source);
     encoder.window = window_;
     DescribeEncoder(encoder);
 
-    AdaptiveEmbedding embedding = Embedding(*target);
+    AdaptiveEmbedding embedding = Embedding(target);
     embedding.name = "embedding";
-    RecurrentDecoder decoder = Decoder(target->shape[1], encoder.forward.size());
+    RecurrentDecoder decoder = Decoder(inputs, encoder.forward.size());
     AdaptiveSoftmax softmax{};
     softmax.name = "generator";
     softmax.width = static_cast<uint32_t>(width_);
     softmax.head_size = static_cast<uint32_t>(words);
-    softmax.head_table = network_.AddWhole(*generator, Role::kPrunedAlso);
+    softmax.head_table = network_.Add(kOutputTable, {words, width_}, Role::kPrunedAlso, generator);
     softmax.head_bias = network_.Add(kOutputBias, {words}, Role::kQuantised);
-    KINGLET_RETURN_IF_ERROR(CheckNames());
+    KINGLET_RETURN_IF_ERROR(network_.CheckNames(
+        std::string("a recurrent OpenNMT-py model (") +
+        (options_.both_directions ? "brnn" : "rnn") +
+        (options_.cell == RecurrentCell::kGru ? ", GRU" : ", LSTM") +
+        (options_.input_feed ? ", input feeding" : "") + ") with these vocabularies"));
+    if (units_ == 0 || width_ > kMaxExtent || first > kMaxExtent ||
+        width_ % (options_.both_directions ? 2 : 1) != 0) {
+      return Status::Refusal(
+          KINGLET_INVALID_CHECKPOINT, "checkpoint", kOutputTable,
+          "1 to " + std::to_string(kMaxExtent) + " columns, as many of each direction",
+          std::to_string(width_));
+    }
 
     ModelDraft& draft = network_.model.draft;
     draft.description.vocabulary_size = static_cast<uint32_t>(words);
@@ -90,35 +95,23 @@ class OpenNmtRecurrentLoader {
     return options_.input_feed ? "" : "_l" + std::to_string(i);
   }
 
-  Status CheckNames() const {
-    return network_.CheckNames(std::string("a recurrent OpenNMT-py model (") +
-                               (options_.both_directions ? "brnn" : "rnn") +
-                               (options_.cell == RecurrentCell::kGru ? ", GRU" : ", LSTM") +
-                               (options_.input_feed ? ", input feeding" : "") +
-                               ") with these vocabularies");
-  }
-  // The faults found so far; there is at least one unless a size is 0.
-  Status Refusal() const {
-    KINGLET_RETURN_IF_ERROR(CheckNames());
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", kOutputTable,
-                           "columns for every unit", std::to_string(width_));
-  }
-
   // The words' table of one side, or what a recipe makes of it. `columns`: the rows' width; 0:
   // unknown.
   const CheckpointTensor* ClaimWords(const std::string& side, uint64_t words, uint64_t columns) {
     const std::string whole = side + kWordTable, table = whole + ".weight";
-    if (!network_.IsMade(whole)) return network_.ClaimIf(columns > 0, table, {words, columns});
+    if (!network_.IsMade(whole)) return network_.Claim(table, {words, columns});
     network_.MarkUnused({table});
-    return network_.ClaimIf(columns > 0, whole, {words, columns});
+    return network_.Claim(whole, {words, columns});
   }
 
-  AdaptiveEmbedding Embedding(const CheckpointTensor& words) {
+  // `words`: nullptr if missing or faulty.
+  AdaptiveEmbedding Embedding(const CheckpointTensor* words) {
     AdaptiveEmbedding embedding;
-    embedding.width = static_cast<uint32_t>(words.shape[1]);
     embedding.scale = 1;
-    embedding.bins.push_back({0, static_cast<uint32_t>(words.shape[0]),
-                              network_.AddWhole(words, Role::kPrunedAlso), std::nullopt});
+    if (words == nullptr || words->shape.size() != 2) return embedding;
+    embedding.width = static_cast<uint32_t>(words->shape[1]);
+    embedding.bins.push_back({0, static_cast<uint32_t>(words->shape[0]),
+                              network_.AddWhole(*words, Role::kPrunedAlso), std::nullopt});
     return embedding;
   }
 
@@ -162,7 +155,7 @@ class OpenNmtRecurrentLoader {
     decoder.name = "decoder";
     decoder.inputs = static_cast<uint32_t>(inputs);
     decoder.input_feed = options_.input_feed;
-    uint64_t columns = inputs + (options_.input_feed ? width_ : 0);
+    uint64_t columns = inputs == 0 ? 0 : inputs + (options_.input_feed ? width_ : 0);
     for (size_t i = 0; i < layers; ++i) {
       decoder.layers.push_back(Layer(DecoderLayer(i), DecoderSuffix(i), columns, width_));
       columns = width_;

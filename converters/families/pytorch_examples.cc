@@ -107,11 +107,6 @@ Status ReadConfiguration(const FamilyInput& input, RecurrentNames& names) {
   return {};
 }
 
-constexpr std::array<std::string_view, 6> kPytorchExamplesNames = {
-    "encoder.weight", "rnn.weight_ih_l#", "rnn.weight_hh_l#",
-    "rnn.bias_ih_l#", "rnn.bias_hh_l#",   "decoder.%",
-};
-
 const PickledNetwork& PytorchExamplesModules() {
   static constexpr PickledNetwork kModules = {kExamplesPlaces, {}, kExamplesClasses};
   return kModules;
@@ -146,7 +141,7 @@ Result<LoadedModel> LoadPytorchExamples(const FamilyInput& input) {
           "the tensors of a plain RNN, which do not tell its function");
     }
   }
-  return LoadRecurrent(names, input.weights);
+  return LoadRecurrent(names, input.weights, input.report);
 }
 
 }  // namespace
@@ -154,7 +149,6 @@ Result<LoadedModel> LoadPytorchExamples(const FamilyInput& input) {
 constexpr Family kPytorchExamples = {
     .name = "pytorch-examples",
     .marks = "encoder.weight rnn.weight_hh_l0",
-    .names = {kPytorchExamplesNames},
     .load = LoadPytorchExamples,
     .options = PytorchExamplesOptions,
     .modules = PytorchExamplesModules,

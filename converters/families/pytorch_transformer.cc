@@ -72,7 +72,8 @@ constexpr PickledPlace kExamplesTransformerPlaces[] = {
     {"encoder.norm", "LayerNorm"},
     {"decoder", "Linear"}};
 
-// The number of heads: of the pickled module, or of the configuration.
+// The number of heads: of the pickled module, or of the configuration. `width` is 0 if it is
+// unknown.
 Result<uint32_t> HeadsOf(const FamilyInput& input, uint32_t width) {
   std::optional<int64_t> heads;
   std::string where = input.checkpoint;
@@ -96,7 +97,7 @@ Result<uint32_t> HeadsOf(const FamilyInput& input, uint32_t width) {
                            "a state dict alone (write \"nhead: 2\", the argument of its training, "
                            "to config.yaml next to it)");
   }
-  if (*heads < 1 || *heads > width || width % *heads != 0) {
+  if (*heads < 1 || *heads > int64_t{kMaxExtent} || width % *heads != 0) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, where, "nhead",
                            "a divisor of the width " + std::to_string(width),
                            std::to_string(*heads));
@@ -105,19 +106,12 @@ Result<uint32_t> HeadsOf(const FamilyInput& input, uint32_t width) {
 }
 
 Result<LoadedModel> LoadExamplesTransformer(const FamilyInput& input) {
-  Network network(input.weights);
+  Network network(input.weights, input.report);
   const std::string embedding_name = "input_emb.weight", positions_name = "pos_encoder.pe";
   const uint32_t words = network.Dimension(embedding_name, 0);
   const uint32_t width = network.Dimension(embedding_name, 1);
   const uint32_t stored = network.Dimension(positions_name, 0);
   const uint32_t inner = network.Dimension("encoder.layers.0.linear1.weight", 0);
-  if (words == 0 || width == 0 || stored == 0 || inner == 0) {
-    return RefuseCheckpoint("state dict",
-                            "input_emb.weight [words, d], pos_encoder.pe [p, 1, d] and "
-                            "encoder.layers.0.linear1.weight [n, d]",
-                            std::to_string(words) + " words, d " + std::to_string(width) + ", p " +
-                                std::to_string(stored) + ", n " + std::to_string(inner));
-  }
   KINGLET_ASSIGN_OR_RETURN(const uint32_t window, PositionsUsed(input, stored));
   KINGLET_ASSIGN_OR_RETURN(const uint32_t heads, HeadsOf(input, width));
 
@@ -164,22 +158,17 @@ Result<LoadedModel> LoadExamplesTransformer(const FamilyInput& input) {
   ModelDescription& description = network.model.draft.description;
   description.vocabulary_size = words;
   description.blocks = {std::move(embedding), std::move(decoder), std::move(softmax)};
-  return network.Build("a " + std::string(kPytorchTransformer.name) + " network");
+  KINGLET_RETURN_IF_ERROR(
+      network.CheckNames("a " + std::string(kPytorchTransformer.name) + " network"));
+  if (words == 0 || width == 0 || stored == 0 || inner == 0) {
+    return RefuseCheckpoint("state dict",
+                            "input_emb.weight [words, d], pos_encoder.pe [p, 1, d] and "
+                            "encoder.layers.0.linear1.weight [n, d]",
+                            std::to_string(words) + " words, d " + std::to_string(width) + ", p " +
+                                std::to_string(stored) + ", n " + std::to_string(inner));
+  }
+  return network.Finish();
 }
-
-constexpr std::array<std::string_view, 11> kExamplesTransformerNames = {
-    "input_emb.weight",
-    "pos_encoder.pe",
-    "encoder.layers.#.self_attn.in_proj_weight",
-    "encoder.layers.#.self_attn.in_proj_bias",
-    "encoder.layers.#.self_attn.out_proj.%",
-    "encoder.layers.#.linear1.%",
-    "encoder.layers.#.linear2.%",
-    "encoder.layers.#.norm1.%",
-    "encoder.layers.#.norm2.%",
-    "encoder.norm.%",
-    "decoder.%",
-};
 
 const PickledNetwork& ExamplesTransformerModules() {
   static constexpr PickledNetwork kModules = {
@@ -198,7 +187,6 @@ std::span<const OptionTable> ExamplesTransformerOptions() {
 constexpr Family kPytorchTransformer = {
     .name = "pytorch-examples-transformer",
     .marks = "input_emb.weight encoder.layers.*.self_attn.in_proj_weight decoder.weight",
-    .names = {kExamplesTransformerNames},
     .load = LoadExamplesTransformer,
     .takes_memory_length = true,
     .options = ExamplesTransformerOptions,

@@ -44,12 +44,10 @@ void RecurrentLayers::ClaimRecurrent(const RecurrentLayerNames& names, ClaimedLa
   layer.recurrent_weight = network_.ClaimUnshaped(names.recurrent_weight);
   if (layer.recurrent_weight != nullptr) FindCell(layer);
   const uint64_t rows = GatesOf(layer.cell) * layer.units;
-  const bool known = layer.units > 0;
-  layer.input_weight =
-      network_.ClaimIf(known && layer.inputs > 0, names.input_weight, {rows, layer.inputs});
-  layer.input_bias = network_.ClaimIf(known, names.input_bias, {rows});
+  layer.input_weight = network_.Claim(names.input_weight, {rows, layer.inputs});
+  layer.input_bias = network_.Claim(names.input_bias, {rows});
   if (names.recurrent_bias.empty()) return;
-  layer.recurrent_bias = network_.ClaimIf(known, names.recurrent_bias, {rows});
+  layer.recurrent_bias = network_.Claim(names.recurrent_bias, {rows});
 }
 
 // Finds the units, and the cell if the family does not know it, from the recurrent weight
@@ -92,7 +90,7 @@ void RecurrentLayers::ClaimQrnn(const RecurrentLayerNames& names, ClaimedLayer& 
                              "[3 n, " + inputs + "] or [3 n, 2 * " + inputs + "] for n units");
     }
   }
-  layer.input_bias = network_.ClaimIf(layer.units > 0, names.input_bias, {3 * layer.units});
+  layer.input_bias = network_.Claim(names.input_bias, {3 * layer.units});
 }
 
 RecurrentLayer RecurrentLayers::DescribeLayer(const ClaimedLayer& from) {

@@ -11,8 +11,9 @@ namespace {
 
 class RecurrentLoader {
  public:
-  RecurrentLoader(const RecurrentNames& names, std::span<const CheckpointTensor> weights)
-      : names_(names), network_(weights), layers_(network_, names.cell) {}
+  RecurrentLoader(const RecurrentNames& names, std::span<const CheckpointTensor> weights,
+                  NameReport* report)
+      : names_(names), network_(weights, report), layers_(network_, names.cell) {}
 
   // The vocabulary's size and the first layer's inputs follow from the encoder, a layer's units
   // from its recurrent weight. Sizes that follow from a faulty tensor are unknown and not checked.
@@ -69,26 +70,25 @@ class RecurrentLoader {
           width_ = shape[0];
         }
       }
-      const bool known = layer.weight != nullptr && width_ > 0;
-      layer.bias = network_.ClaimIf(known, names.bias, {width_});
-      layer.norm_gain = network_.ClaimIf(known, names.norm_gain, {width_});
-      layer.norm_bias = network_.ClaimIf(known, names.norm_bias, {width_});
+      if (layer.weight == nullptr) width_ = 0;
+      layer.bias = network_.Claim(names.bias, {width_});
+      layer.norm_gain = network_.Claim(names.norm_gain, {width_});
+      layer.norm_bias = network_.Claim(names.norm_bias, {width_});
       dense_.push_back(layer);
     }
   }
 
   void ClaimSoftmax() {
     const uint64_t width = width_;
-    const bool known = words_ > 0 && width > 0;
     // A file may store a tied table once.
     const bool once = !names_.tied_by.empty() && names_.splits.empty() && encoder_ != nullptr &&
                       width == inputs_ && !network_.Has(names_.softmax_weight);
     decoder_ = once ? network_.ForOutput(encoder_)
-                    : network_.ClaimIf(known, names_.softmax_weight, {words_, width});
-    decoder_bias_ = network_.ClaimIf(words_ > 0, names_.softmax_bias, {words_});
+                    : network_.Claim(names_.softmax_weight, {words_, width});
+    decoder_bias_ = network_.Claim(names_.softmax_bias, {words_});
     const uint64_t tails = names_.splits.size();
     if (tails == 0) return;
-    tail_vectors_ = network_.ClaimIf(width > 0, "criterion.tail_vectors", {tails, width});
+    tail_vectors_ = network_.Claim("criterion.tail_vectors", {tails, width});
     tail_bias_ = network_.Claim("criterion.tail_bias", {tails});
   }
 
@@ -247,8 +247,8 @@ class RecurrentLoader {
 }  // namespace
 
 Result<LoadedModel> LoadRecurrent(const RecurrentNames& names,
-                                  std::span<const CheckpointTensor> weights) {
-  return RecurrentLoader(names, weights).Load();
+                                  std::span<const CheckpointTensor> weights, NameReport* report) {
+  return RecurrentLoader(names, weights, report).Load();
 }
 
 }  // namespace kinglet

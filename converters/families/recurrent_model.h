@@ -55,7 +55,8 @@ struct RecurrentNames {
 // for missing, unused and mis-shaped tensors (all in one message), for values that are not finite,
 // by tensor and index, and for options that contradict the tensors.
 Result<LoadedModel> LoadRecurrent(const RecurrentNames& names,
-                                  std::span<const CheckpointTensor> weights);
+                                  std::span<const CheckpointTensor> weights,
+                                  NameReport* report = nullptr);
 
 }  // namespace kinglet
 

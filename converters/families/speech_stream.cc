@@ -31,7 +31,7 @@ uint32_t AttentionWindow(const FamilyInput& input, std::vector<std::string>& not
 }
 
 Result<uint32_t> PositionsUsed(const FamilyInput& input, uint32_t stored) {
-  if (!input.memory_length) return stored;
+  if (!input.memory_length || stored == 0) return stored;
   if (*input.memory_length < stored) return *input.memory_length + 1;
   return RefuseCheckpoint("mem-len",
                           "below the checkpoint's " + std::to_string(stored) + " positions",
@@ -40,7 +40,7 @@ Result<uint32_t> PositionsUsed(const FamilyInput& input, uint32_t stored) {
 
 uint32_t CountLayers(std::span<const CheckpointTensor> weights, const std::string& prefix,
                      const std::string& suffix) {
-  uint32_t layers = 0;
+  uint32_t layers = 1;
   while (HasTensor(weights, prefix + std::to_string(layers) + suffix)) ++layers;
   return layers;
 }

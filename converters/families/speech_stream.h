@@ -28,10 +28,12 @@ Status SetSentenceTokens(const SentenceTokens& tokens, const std::string& where,
 uint32_t AttentionWindow(const FamilyInput& input, std::vector<std::string>& notes);
 
 // How many of the checkpoint's positions a model uses: as many as the option's tokens and the token
-// itself, or all. Errors: KINGLET_INVALID_CHECKPOINT for more than are stored.
+// itself, or all. `stored` is 0 if the checkpoint lacks its table. Errors:
+// KINGLET_INVALID_CHECKPOINT for more than are stored.
 Result<uint32_t> PositionsUsed(const FamilyInput& input, uint32_t stored);
 
-// How many of the tensors "<prefix>0<suffix>", "<prefix>1<suffix>", .. there are, without a gap.
+// How many of the tensors "<prefix>0<suffix>", "<prefix>1<suffix>", .. there are, without a gap; at
+// least 1, as a network has a layer.
 uint32_t CountLayers(std::span<const CheckpointTensor> weights, const std::string& prefix,
                      const std::string& suffix);
 

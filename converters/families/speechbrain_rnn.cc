@@ -42,13 +42,6 @@ Result<RecurrentCell> SpeechbrainCell(const SpeechbrainConfig& config) {
   return config.RefuseArgument("rnn_class", "LSTM, GRU or RNN", QuotedName(name));
 }
 
-constexpr std::array<std::string_view, 8> kSpeechbrainRnnNames = {
-    "embedding.Embedding.weight", "rnn.rnn.weight_ih_l#",
-    "rnn.rnn.weight_hh_l#",       "rnn.rnn.bias_ih_l#",
-    "rnn.rnn.bias_hh_l#",         "?dnn.linear*.w.%",
-    "?dnn.norm*.norm.%",          "out.w.%",
-};
-
 std::span<const OptionTable> SpeechbrainRnnOptions() { return {&kSpeechbrainRnnOptions, 1}; }
 
 // Errors: those of ReadSpeechbrainConfig, LoadRecurrent and SetSpeechbrainTokens;
@@ -88,7 +81,7 @@ Result<LoadedModel> LoadSpeechbrainRnn(const FamilyInput& input) {
     KINGLET_ASSIGN_OR_RETURN(const int64_t size, config.arguments.Integer(name));
     names.stated.push_back({name, size, what});
   }
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names, input.weights));
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names, input.weights, input.report));
   KINGLET_RETURN_IF_ERROR(SetSpeechbrainTokens(input, config, model));
   return model;
 }
@@ -98,7 +91,6 @@ Result<LoadedModel> LoadSpeechbrainRnn(const FamilyInput& input) {
 constexpr Family kSpeechbrainRnn = {
     .name = "speechbrain-rnn-lm",
     .marks = "embedding.Embedding.weight rnn.rnn.* out.w.weight",
-    .names = {kSpeechbrainRnnNames},
     .load = LoadSpeechbrainRnn,
     .options = SpeechbrainRnnOptions,
 };

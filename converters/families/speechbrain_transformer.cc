@@ -76,26 +76,12 @@ Result<SpeechbrainOptions> ReadOptions(const SpeechbrainConfig& config) {
 
 class SpeechbrainTransformerLoader {
  public:
-  SpeechbrainTransformerLoader(const FamilyInput& input, const SpeechbrainOptions& options)
-      : input_(input), options_(options), network_(input.weights) {}
-
-  // Compares the sizes that the arguments state with the tensors'. Call first.
-  Status CheckStated(const SpeechbrainConfig& config) {
-    KINGLET_RETURN_IF_ERROR(FindSizes());
-    const std::pair<const char*, uint32_t> sizes[] = {
-        {"vocab", words_}, {"d_model", width_},        {"num_encoder_layers", layers_},
-        {"d_ffn", inner_}, {"d_embedding", embedded_}, {"max_length", stored_positions_}};
-    for (const auto& [name, size] : sizes) {
-      KINGLET_ASSIGN_OR_RETURN(const int64_t stated, config.Integer(name, size));
-      if (stated == size) continue;
-      return config.RefuseArgument(
-          name, std::to_string(size) + ", as the checkpoint has",
-          std::to_string(stated) + " (use this checkpoint's own hyperparams.yaml)");
-    }
-    return {};
-  }
+  SpeechbrainTransformerLoader(const FamilyInput& input, const SpeechbrainConfig& config,
+                               const SpeechbrainOptions& options)
+      : input_(input), config_(config), options_(options), network_(input.weights, input.report) {}
 
   Result<LoadedModel> Load() {
+    KINGLET_RETURN_IF_ERROR(FindSizes());
     const double scale = std::sqrt(static_cast<double>(embedded_));
     AdaptiveEmbedding embedding{"embedding", embedded_, scale, {}};
     embedding.bins.push_back({0, words_,
@@ -122,7 +108,10 @@ class SpeechbrainTransformerLoader {
     std::tie(softmax.head_table, softmax.head_bias) =
         AddLinear(network_, "output_proj.layers.2.w.", words_, width_);
     description.blocks.emplace_back(std::move(softmax));
-    return network_.Build("a speechbrain-transformer-lm network with these arguments");
+    KINGLET_RETURN_IF_ERROR(
+        network_.CheckNames("a speechbrain-transformer-lm network with these arguments"));
+    KINGLET_RETURN_IF_ERROR(CheckSizes());
+    return network_.Finish();
   }
 
  private:
@@ -133,6 +122,12 @@ class SpeechbrainTransformerLoader {
     inner_ = network_.Dimension("encoder.layers.0.pos_ffn.ffn.0.weight", 0);
     stored_positions_ = network_.Dimension("positional_encoding.pe", 1);
     layers_ = CountLayers(input_.weights, "encoder.layers.", ".self_att.att.in_proj_weight");
+    KINGLET_ASSIGN_OR_RETURN(positions_, PositionsUsed(input_, stored_positions_));
+    return {};
+  }
+
+  // Compares the sizes that the arguments state with the tensors'.
+  Status CheckSizes() const {
     if (words_ == 0 || embedded_ == 0 || width_ == 0 || inner_ == 0 || stored_positions_ == 0) {
       return RefuseCheckpoint(
           "state dict",
@@ -146,7 +141,16 @@ class SpeechbrainTransformerLoader {
       return RefuseCheckpoint("nhead", "a divisor of the width " + std::to_string(width_),
                               std::to_string(options_.heads));
     }
-    KINGLET_ASSIGN_OR_RETURN(positions_, PositionsUsed(input_, stored_positions_));
+    const std::pair<const char*, uint32_t> sizes[] = {
+        {"vocab", words_}, {"d_model", width_},        {"num_encoder_layers", layers_},
+        {"d_ffn", inner_}, {"d_embedding", embedded_}, {"max_length", stored_positions_}};
+    for (const auto& [name, size] : sizes) {
+      KINGLET_ASSIGN_OR_RETURN(const int64_t stated, config_.Integer(name, size));
+      if (stated == size) continue;
+      return config_.RefuseArgument(
+          name, std::to_string(size) + ", as the checkpoint has",
+          std::to_string(stated) + " (use this checkpoint's own hyperparams.yaml)");
+    }
     return {};
   }
 
@@ -197,27 +201,11 @@ class SpeechbrainTransformerLoader {
   }
 
   const FamilyInput& input_;
+  const SpeechbrainConfig& config_;
   const SpeechbrainOptions options_;
   Network network_;
   uint32_t words_ = 0, embedded_ = 0, width_ = 0, inner_ = 0, layers_ = 0;
   uint32_t stored_positions_ = 0, positions_ = 0;
-};
-
-constexpr std::array<std::string_view, 14> kSpeechbrainTransformerNames = {
-    "custom_src_module.emb.Embedding.weight",
-    "?embedding_proj.w.%",
-    "positional_encoding.pe",
-    "encoder.layers.#.self_att.att.in_proj_weight",
-    "encoder.layers.#.self_att.att.in_proj_bias",
-    "encoder.layers.#.self_att.att.out_proj.%",
-    "encoder.layers.#.pos_ffn.ffn.0.%",
-    "encoder.layers.#.pos_ffn.ffn.3.%",
-    "encoder.layers.#.norm1.norm.%",
-    "encoder.layers.#.norm2.norm.%",
-    "encoder.norm.norm.%",
-    "output_proj.layers.0.w.%",
-    "output_proj.layers.1.norm.%",
-    "output_proj.layers.2.w.%",
 };
 
 std::span<const OptionTable> SpeechbrainTransformerOptions() {
@@ -234,9 +222,8 @@ Result<LoadedModel> LoadSpeechbrainTransformer(const FamilyInput& input) {
                             "speechbrain.lobes.models.transformer.TransformerLM.TransformerLM",
                             kSpeechbrainTransformerOptions));
   KINGLET_ASSIGN_OR_RETURN(const SpeechbrainOptions options, ReadOptions(config));
-  SpeechbrainTransformerLoader loader(input, options);
-  KINGLET_RETURN_IF_ERROR(loader.CheckStated(config));
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, loader.Load());
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model,
+                           SpeechbrainTransformerLoader(input, config, options).Load());
   KINGLET_RETURN_IF_ERROR(SetSpeechbrainTokens(input, config, model));
   return model;
 }
@@ -246,7 +233,6 @@ Result<LoadedModel> LoadSpeechbrainTransformer(const FamilyInput& input) {
 constexpr Family kSpeechbrainTransformer = {
     .name = "speechbrain-transformer-lm",
     .marks = "custom_src_module.* output_proj.*",
-    .names = {kSpeechbrainTransformerNames},
     .load = LoadSpeechbrainTransformer,
     .takes_memory_length = true,
     .options = SpeechbrainTransformerOptions,

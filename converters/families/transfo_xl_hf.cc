@@ -103,26 +103,6 @@ Result<TransformerXlNetwork> NetworkOfConfig(const ConfigFile& file) {
   return network;
 }
 
-constexpr std::array<std::string_view, 17> kTransfoXlNames = {
-    "transformer.word_emb.emb_layers.#.weight",
-    "?transformer.word_emb.emb_projs.#",
-    "transformer.pos_emb.inv_freq",
-    "transformer.r_w_bias|transformer.layers.*.dec_attn.r_w_bias",
-    "transformer.r_r_bias|transformer.layers.*.dec_attn.r_r_bias",
-    "?transformer.layers.#.dec_attn.r_*_bias",
-    "transformer.layers.#.dec_attn.qkv_net.weight",
-    "transformer.layers.#.dec_attn.r_net.weight",
-    "transformer.layers.#.dec_attn.o_net.weight",
-    "transformer.layers.#.dec_attn.layer_norm.%",
-    "transformer.layers.#.pos_ff.CoreNet.0.%",
-    "transformer.layers.#.pos_ff.CoreNet.3.%",
-    "transformer.layers.#.pos_ff.layer_norm.%",
-    "crit.out_layers.#.bias",
-    "?crit.out_layers.#.weight",
-    "?crit.out_projs.#",
-    "?crit.cluster_*",
-};
-
 std::span<const OptionTable> TransfoXlOptions() { return {&kTransfoXlOptions, 1}; }
 
 // The configuration is the given file, or config.json next to the checkpoint. Errors: those of
@@ -136,7 +116,7 @@ Result<LoadedModel> LoadTransfoXl(const FamilyInput& input) {
   KINGLET_RETURN_IF_ERROR(CheckConfig(kTransfoXlOptions, file, input.ignored));
   KINGLET_ASSIGN_OR_RETURN(TransformerXlNetwork network, NetworkOfConfig(file));
   if (input.memory_length) network.memory_length = *input.memory_length;
-  return LoadTransformerXlNetwork(network, input.weights);
+  return LoadTransformerXlNetwork(network, input.weights, input.report);
 }
 
 }  // namespace
@@ -144,7 +124,6 @@ Result<LoadedModel> LoadTransfoXl(const FamilyInput& input) {
 constexpr Family kTransfoXl = {
     .name = "transfo-xl-hf",
     .marks = "transformer.layers.0.dec_attn.*",
-    .names = {kTransfoXlNames},
     .load = LoadTransfoXl,
     .takes_memory_length = true,
     .options = TransfoXlOptions,

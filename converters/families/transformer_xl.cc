@@ -245,25 +245,6 @@ Result<TransformerXlNetwork> NetworkOfSettings(const Settings& settings) {
   return network;
 }
 
-constexpr std::array<std::string_view, 16> kTransformerXlNames = {
-    "word_emb.emb_layers.#.weight",
-    "?word_emb.emb_projs.#",
-    "pos_emb.inv_freq",
-    "r_w_bias|layers.*.dec_attn.r_w_bias",
-    "r_r_bias|layers.*.dec_attn.r_r_bias",
-    "?layers.#.dec_attn.r_*_bias",
-    "layers.#.dec_attn.qkv_net.weight",
-    "layers.#.dec_attn.r_net.weight",
-    "layers.#.dec_attn.o_net.weight",
-    "layers.#.dec_attn.layer_norm.%",
-    "layers.#.pos_ff.CoreNet.0.%",
-    "layers.#.pos_ff.CoreNet.3.%",
-    "layers.#.pos_ff.layer_norm.%",
-    "crit.out_layers.#.%",
-    "?crit.out_projs.#",
-    "?crit.cluster_*",
-};
-
 const PickledNetwork& TransformerXlModules() {
   static constexpr PickledNetwork kModules = {kXlPlaces, {}, kXlClasses};
   return kModules;
@@ -282,7 +263,7 @@ Result<LoadedModel> LoadTransformerXl(const FamilyInput& input) {
   KINGLET_ASSIGN_OR_RETURN(const Settings settings, Settings::Read(input));
   KINGLET_ASSIGN_OR_RETURN(TransformerXlNetwork network, NetworkOfSettings(settings));
   if (input.memory_length) network.memory_length = *input.memory_length;
-  return LoadTransformerXlNetwork(network, input.weights);
+  return LoadTransformerXlNetwork(network, input.weights, input.report);
 }
 
 }  // namespace
@@ -290,7 +271,6 @@ Result<LoadedModel> LoadTransformerXl(const FamilyInput& input) {
 constexpr Family kTransformerXl = {
     .name = "transformer-xl",
     .marks = "layers.0.dec_attn.*",
-    .names = {kTransformerXlNames},
     .load = LoadTransformerXl,
     .takes_memory_length = true,
     .options = TransformerXlOptions,

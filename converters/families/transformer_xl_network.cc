@@ -50,12 +50,12 @@ Status CheckNetworkSizes(const TransformerXlNetwork& settings) {
 class TransformerXlLoader {
  public:
   TransformerXlLoader(const TransformerXlNetwork& settings,
-                      std::span<const CheckpointTensor> weights)
+                      std::span<const CheckpointTensor> weights, NameReport* report)
       : settings_(settings),
         width_(static_cast<uint64_t>(settings.width)),
         heads_(static_cast<uint64_t>(settings.heads)),
         head_size_(static_cast<uint64_t>(settings.head_size)),
-        network_(weights) {}
+        network_(weights, report) {}
 
   Result<LoadedModel> Load() {
     KINGLET_ASSIGN_OR_RETURN(auto tables, TransformerXlTables::Make(settings_, network_));
@@ -143,8 +143,8 @@ class TransformerXlLoader {
         network_.NoteMisshaped(*layer.inner_bias, "a vector");
       }
       const uint64_t units = known ? layer.inner_bias->shape[0] : 0;
-      layer.inner_weight = network_.ClaimIf(known, inner + "CoreNet.0.weight", {units, width_});
-      layer.outer_weight = network_.ClaimIf(known, inner + "CoreNet.3.weight", {width_, units});
+      layer.inner_weight = network_.Claim(inner + "CoreNet.0.weight", {units, width_});
+      layer.outer_weight = network_.Claim(inner + "CoreNet.3.weight", {width_, units});
       layer.outer_bias = claim(inner + "CoreNet.3.bias", {width_});
       layers_.push_back(layer);
     }
@@ -210,9 +210,10 @@ class TransformerXlLoader {
 }  // namespace
 
 Result<LoadedModel> LoadTransformerXlNetwork(const TransformerXlNetwork& settings,
-                                             std::span<const CheckpointTensor> weights) {
+                                             std::span<const CheckpointTensor> weights,
+                                             NameReport* report) {
   KINGLET_RETURN_IF_ERROR(CheckNetworkSizes(settings));
-  return TransformerXlLoader(settings, weights).Load();
+  return TransformerXlLoader(settings, weights, report).Load();
 }
 
 }  // namespace kinglet

@@ -50,7 +50,8 @@ struct TransformerXlNetwork {
 // KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped tensors (all in one message) and
 // for impossible sizes.
 Result<LoadedModel> LoadTransformerXlNetwork(const TransformerXlNetwork& network,
-                                             std::span<const CheckpointTensor> weights);
+                                             std::span<const CheckpointTensor> weights,
+                                             NameReport* report = nullptr);
 
 }  // namespace kinglet
 

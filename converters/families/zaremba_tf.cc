@@ -150,8 +150,10 @@ Result<ZarembaSettings> ReadZarembaSettings(const FamilyInput& input) {
 
 class ZarembaLoader {
  public:
-  ZarembaLoader(std::span<const CheckpointTensor> weights, const ZarembaSettings& settings)
-      : weights_(weights), network_(weights), forget_bias_(settings.forget_bias.value_or(0)) {
+  ZarembaLoader(const FamilyInput& input, const ZarembaSettings& settings)
+      : weights_(input.weights),
+        network_(input.weights, input.report),
+        forget_bias_(settings.forget_bias.value_or(0)) {
     names_.configuration = settings.path;
     names_.stated = settings.sizes;
   }
@@ -229,7 +231,7 @@ class ZarembaLoader {
     const uint64_t choices = keys.size() == 3 ? keys[1] : 0;
     for (const auto& [name, tensor] :
          {std::pair(kNormMean, &tensors.mean), std::pair(kNormVariance, &tensors.variance)}) {
-      *tensor = network_.ClaimIf(choices > 0, std::string(name), {choices});
+      *tensor = network_.Claim(std::string(name), {choices});
     }
     if (query.size() != 2 || Count(query) == 0) {
       network_.NoteMisshaped(*tensors.query, "[words, D n] for D positions");
@@ -316,15 +318,13 @@ class ZarembaLoader {
         network_.NoteMisshaped(*layer.kernel, "[" + inputs + " + n, 4 n] for n units");
       }
     }
-    layer.bias = layer.units > 0 ? network_.Claim(layer.bias_name, {kGates * layer.units})
-                                 : network_.ClaimUnshaped(layer.bias_name);
+    layer.bias = network_.Claim(layer.bias_name, {kGates * layer.units});
   }
 
   void ClaimSoftmax() {
     const std::string weight(kSoftmaxWeight), bias(kSoftmaxBias);
-    softmax_weight_ = width_ > 0 && words_ > 0 ? network_.Claim(weight, {width_, words_})
-                                               : network_.ClaimUnshaped(weight);
-    softmax_bias_ = words_ > 0 ? network_.Claim(bias, {words_}) : network_.ClaimUnshaped(bias);
+    softmax_weight_ = network_.Claim(weight, {width_, words_});
+    softmax_bias_ = network_.Claim(bias, {words_});
   }
 
   // The name of an optimiser's slot is its variable's name, a slash and its own.
@@ -403,21 +403,6 @@ class ZarembaLoader {
   CheckpointTensors as_torch_;
 };
 
-// With a slash, as TensorFlow writes them; slots of optimisers end with their own names.
-constexpr std::array<std::string_view, 11> kZarembaNames = {
-    "Model/embedding|Model/full_emb/embedding|Model/kdq_emb/query_wemb",
-    "?Model/kdq_emb/*",
-    "Model/RNN/*lstm_cell/kernel",
-    "Model/RNN/*lstm_cell/bias",
-    "Model/softmax_w",
-    "Model/softmax_b",
-    "?*global_step",
-    "?Model/Variable*",
-    "?Train/*",
-    "?*/Adam*",
-    "?*/Momentum",
-};
-
 std::span<const OptionTable> ZarembaOptions() { return {&kZarembaConfig, 1}; }
 
 // The forget bias, `forget_bias` of the configuration file, or 0 without a file, becomes part of
@@ -431,7 +416,7 @@ Result<LoadedModel> LoadZaremba(const FamilyInput& input) {
                            QuotedName(kCudnnWeights) + ", whose layout only cuDNN knows");
   }
   KINGLET_ASSIGN_OR_RETURN(const ZarembaSettings settings, ReadZarembaSettings(input));
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, ZarembaLoader(input.weights, settings).Load());
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, ZarembaLoader(input, settings).Load());
   if (!settings.forget_bias) {
     model.notes.emplace_back(
         "the file does not state the cells' forget bias, which is assumed to be 0, as in "
@@ -446,7 +431,6 @@ Result<LoadedModel> LoadZaremba(const FamilyInput& input) {
 constexpr Family kZaremba = {
     .name = "zaremba-tf",
     .marks = "Model/softmax_w Model/softmax_b",
-    .names = {kZarembaNames},
     .load = LoadZaremba,
     .options = ZarembaOptions,
     .word_order = WordOrder::kByCountThenCharacters,

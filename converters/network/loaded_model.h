@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "converters/network/change.h"
+#include "converters/network/tensor_ref.h"
 #include "converters/passes/magnitudes.h"
 #include "converters/passes/quantise.h"
 #include "format/writer.h"
@@ -21,6 +23,13 @@ struct LoadedModel {
   // Reads the values of a tensor of the draft, which has only name and shape, from the checkpoint.
   // Computed tensors stay as they are. Owns what it needs. Empty: the draft has all values.
   std::function<Status(TensorId id, EncodedTensor& tensor)> read;
+  // Where a tensor's values come from: the parts, one after the other, changed. Without parts and
+  // change, the draft has them.
+  struct Origin {
+    std::vector<TensorRef> parts;
+    Change change;
+  };
+  std::vector<Origin> origins;  // by tensor id, those that Network added
   // The tensors that the framework quantises: matrices with a scale per row, vectors with one
   // divisor.
   std::vector<TensorId> quantisable;

@@ -7,6 +7,7 @@
 #include "converters/checkpoints/derived_weights.h"
 #include "converters/checkpoints/quoted.h"
 #include "format/limits.h"
+#include "format/message_text.h"
 
 namespace kinglet {
 namespace {
@@ -65,7 +66,8 @@ Status ReadTensors(LoadedModel& model) {
   return {};
 }
 
-Network::Network(std::span<const CheckpointTensor> weights) : order_(weights) {
+Network::Network(std::span<const CheckpointTensor> weights, NameReport* report)
+    : order_(weights), report_(report) {
   for (const CheckpointTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
 }
 
@@ -93,7 +95,8 @@ const CheckpointTensor* Network::ClaimUnshaped(const std::string& name, bool req
 
 const CheckpointTensor* Network::Claim(const std::string& name, const Shape& shape, bool required) {
   const CheckpointTensor* tensor = ClaimUnshaped(name, required);
-  if (tensor == nullptr || tensor->shape == shape) return tensor;
+  const bool unknown = std::find(shape.begin(), shape.end(), 0u) != shape.end();
+  if (tensor == nullptr || unknown || tensor->shape == shape) return tensor;
   NoteMisshaped(*tensor, ShapeText(shape));
   return nullptr;
 }
@@ -110,6 +113,7 @@ void Network::NoteMisshaped(const CheckpointTensor& tensor, const std::string& e
 
 Result<bool> Network::Tie(const CheckpointTensor& first, const CheckpointTensor& second,
                           const std::string& option) {
+  if (report_ != nullptr) return false;
   KINGLET_ASSIGN_OR_RETURN(const bool same, SameParameter(first, second));
   if (!option.empty()) KINGLET_RETURN_IF_ERROR(CheckStatedTie(option, first, second, same));
   if (same && &first != &second) {
@@ -160,7 +164,8 @@ TensorId Network::AddReference(const std::string& name, const Shape& shape, Role
   }
   const auto id = static_cast<TensorId>(references_.size());
   if (!reference.parts.empty()) {
-    const auto [known, added] = added_.emplace(key + reference.change.name + ShapeText(shape), id);
+    const auto [known, added] =
+        added_.emplace(key + reference.change.Text() + ShapeText(shape), id);
     if (!added) return known->second;
   }
   references_.push_back(std::move(reference));
@@ -208,14 +213,8 @@ TensorId Network::AddValues(const std::string& name, const Shape& shape,
   return id;
 }
 
-TensorId Network::AddComputed(const std::string& name, std::vector<float> values) {
-  const Shape shape = {values.size()};
-  return AddComputed(name, shape, std::move(values));
-}
-
-TensorId Network::AddComputed(const std::string& name, const Shape& shape,
-                              std::vector<float> values) {
-  const TensorId id = AddValues(name, shape, DenseF32{std::move(values)}, Role::kKept);
+TensorId Network::AddComputed(const std::string& name, const Shape& shape, Change made) {
+  const TensorId id = AddReference(name, shape, Role::kKept, {{}, std::move(made)});
   MarkDerived(id);
   return id;
 }
@@ -314,16 +313,31 @@ std::vector<std::string> Network::DerivedFaults() const {
   return faults;
 }
 
-Status Network::CheckNames(const std::string& network) const {
+std::vector<std::string> Network::Unused() const {
   std::vector<std::string> unused;
   for (const CheckpointTensor& tensor : order_) {
+    // Modules without a state of their own leave an empty one (torch's get_extra_state).
+    const bool is_empty_state = tensor.name.ends_with("_extra_state") && Count(tensor.shape) == 0;
     if (tensor.spare || claimed_.contains(tensor.name) || excluded_.contains(tensor.name) ||
-        IsBatchCounter(tensor.name)) {
+        IsBatchCounter(tensor.name) || is_empty_state) {
       continue;
     }
-    unused.push_back(QuotedName(tensor.name));
+    unused.push_back(tensor.name);
   }
-  std::vector<std::string> faults;
+  return unused;
+}
+
+Status Network::CheckNames(const std::string& network) const {
+  std::vector<std::string> faults, unused = Unused();
+  if (report_ != nullptr) {
+    *report_ = {true, missing_, std::move(unused)};
+    return Status(KINGLET_INVALID_CHECKPOINT, "only the names of " + network + " were compared");
+  }
+  std::vector<std::string> patterns;  // of a recipe
+  for (std::string& name : unused) {
+    patterns.push_back(Quoted(name));
+    name = QuotedName(name);
+  }
   if (!missing_.empty()) faults.push_back(Joined("missing ", missing_, ", "));
   if (!unused.empty()) faults.push_back(Joined("unused ", unused, ", "));
   if (!misshaped_.empty()) faults.push_back(Joined("", misshaped_, "; "));
@@ -331,8 +345,13 @@ Status Network::CheckNames(const std::string& network) const {
     faults.push_back(Joined("", derived, "; "));
   }
   if (faults.empty()) return {};
+  const bool only_unused = faults.size() == 1 && !unused.empty();
+  const std::string next = only_unused
+                               ? " (a --recipe {\"unused\": [" + Joined("", patterns, ", ") +
+                                     "]} omits what the network does not compute with)"
+                               : "";
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "state dict",
-                         "the tensors of " + network, Joined("", faults, "; "));
+                         "the tensors of " + network, Joined("", faults, "; ") + next);
 }
 
 // Reads one tensor of the model at a time. Outlives the network and owns what it needs.
@@ -353,7 +372,7 @@ class Network::Reader {
 
   Status operator()(TensorId id, EncodedTensor& tensor) const {
     const Reference& reference = references_->at(id);
-    if (reference.parts.empty()) return {};  // computed
+    if (reference.parts.empty() && reference.change.functions.empty()) return {};
     std::vector<float> values;
     for (const Part& part : reference.parts) {
       KINGLET_ASSIGN_OR_RETURN(std::vector<float> more, ReadPart(*part.tensor, part.ref));
@@ -363,8 +382,10 @@ class Network::Reader {
         values.insert(values.end(), more.begin(), more.end());
       }
     }
-    if (reference.change.apply) {
-      KINGLET_ASSIGN_OR_RETURN(values, reference.change.apply(std::move(values)));
+    KINGLET_ASSIGN_OR_RETURN(values, reference.change.Apply(std::move(values)));
+    if (values.size() != Count(tensor.shape)) {
+      return RefuseModel(tensor.name, std::to_string(Count(tensor.shape)) + " values",
+                         std::to_string(values.size()));
     }
     tensor.values = DenseF32{std::move(values)};
     return {};
@@ -377,6 +398,14 @@ class Network::Reader {
 };
 
 LoadedModel Network::Finish() {
+  for (const Reference& reference : references_) {
+    LoadedModel::Origin& origin = model.origins.emplace_back();
+    origin.change = reference.change;
+    for (const Part& part : reference.parts) {
+      origin.parts.push_back(part.ref);
+      origin.parts.back().name = part.tensor->name;
+    }
+  }
   model.read = Reader(std::move(references_));
   return std::move(model);
 }

@@ -34,6 +34,12 @@ enum class Role : uint8_t {
   kPrunedAlso,  // is quantised and pruned
 };
 
+// What a network found of the names that it expects in a checkpoint.
+struct NameReport {
+  bool compared = false;  // false: another fault came first
+  std::vector<std::string> missing, unused;
+};
+
 class Network {
  public:
   // Where a part of a checkpoint's tensor begins.
@@ -41,8 +47,9 @@ class Network {
     uint64_t row = 0, column = 0;
   };
 
-  // REQUIRES: the weights outlive the network.
-  explicit Network(std::span<const CheckpointTensor> weights);
+  // REQUIRES: the weights outlive the network. With a report, only the checkpoint's names are
+  // compared: the network reads no table, and CheckNames fills the report and refuses.
+  explicit Network(std::span<const CheckpointTensor> weights, NameReport* report = nullptr);
 
   // --- the checkpoint ---
 
@@ -54,12 +61,9 @@ class Network {
   bool Claimed(std::string_view name) const { return claimed_.contains(name); }
 
   // Returns the tensor of this name and shape, or nullptr. Notes a wrong shape, and a missing
-  // tensor if it is required.
+  // tensor if it is required. A size of 0 is unknown, because the tensor that tells it is missing
+  // or faulty: any shape fits.
   const CheckpointTensor* Claim(const std::string& name, const Shape& shape, bool required = true);
-  // Like Claim if the shape is known, otherwise like ClaimUnshaped.
-  const CheckpointTensor* ClaimIf(bool known, const std::string& name, const Shape& shape) {
-    return known ? Claim(name, shape) : ClaimUnshaped(name);
-  }
   // The tensor of this name, with any shape.
   const CheckpointTensor* ClaimUnshaped(const std::string& name, bool required = true);
   // Excludes the checkpoint's tensor of this name, if there is one: no block reads it.
@@ -128,11 +132,8 @@ class Network {
   // Adds a tensor whose values are known.
   TensorId AddValues(const std::string& name, const Shape& shape,
                      decltype(EncodedTensor::values) values, Role role);
-  // Adds a vector that the framework computes and does not store; the vector stays float32.
-  TensorId AddComputed(const std::string& name, std::vector<float> values);
-  // Like AddComputed above, for any shape. REQUIRES: the shape has as many entries as there are
-  // values.
-  TensorId AddComputed(const std::string& name, const Shape& shape, std::vector<float> values);
+  // Adds a tensor that the framework computes and does not store; it stays float32.
+  TensorId AddComputed(const std::string& name, const Shape& shape, Change made);
   // Adds a coded table and its codebook, NAME.codebook, which passes prune and quantise.
   TensorId AddCoded(const std::string& name, CodedTable table, std::optional<uint64_t> seed = {});
   // Marks a tensor whose entries are not parameters of its own (EncodedTensor::derived).
@@ -180,13 +181,13 @@ class Network {
   LoadedModel model;
 
  private:
+  // What makes a tensor of the model (LoadedModel::Origin); a missing tensor has no parts.
   struct Part {
     const CheckpointTensor* tensor;
     TensorRef ref;
   };
-  // What makes a tensor of the model: the values of its parts, one after the other, changed.
   struct Reference {
-    std::vector<Part> parts;  // empty: computed, or missing
+    std::vector<Part> parts;
     Change change;
   };
   class Reader;
@@ -197,7 +198,11 @@ class Network {
   TensorId AddReference(const std::string& name, const Shape& shape, Role role,
                         Reference reference);
 
+  // The names that no block reads.
+  std::vector<std::string> Unused() const;
+
   std::span<const CheckpointTensor> order_;
+  NameReport* const report_;
   std::unordered_map<std::string_view, const CheckpointTensor*> by_name_;
   std::unordered_set<std::string_view> claimed_, excluded_;
   std::vector<std::string> missing_, misshaped_;

@@ -52,7 +52,7 @@ Status Finish(uint64_t vectors, SecondMoments& moments) {
 // each mask, the pooled vector, the scores of the text or of each token.
 Status RunOnTexts(const CalibrationInput& input, Session& session) {
   const Model& model = session.model();
-  const Result<MaskWords> words = MaskWordsOf(model, "calibration");
+  const Result<MaskTokens> words = MaskTokensOf(model, "calibration");
   const bool spans = model.plan().reading->scores_spans;
   std::vector<float> distribution(model.vocabulary_size());
   std::vector<double> pooled(session.pooled_width()), scores(session.scores());

@@ -289,7 +289,7 @@ Result<Clustering> KMeans(const VectorsView& vectors, uint64_t clusters,
   const double unit = 1 / (normalised.scale * normalised.scale);
   KMeansOptions reported = options;
   if (options.progress) {
-    reported.progress = [&](const KMeansStep& step) {
+    reported.progress = [&](const KMeansProgress& step) {
       options.progress({step.restart, step.iteration, step.error * unit});
     };
   }

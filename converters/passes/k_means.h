@@ -27,7 +27,7 @@ struct VectorsView {
 };
 
 // Progress: one iteration of one restart is done.
-struct KMeansStep {
+struct KMeansProgress {
   uint64_t restart = 0;
   uint64_t iteration = 0;
   double error = 0;  // before the centroids moved: see Clustering::error
@@ -41,7 +41,8 @@ struct KMeansOptions {
   // less than this fraction of the error.
   double tolerance = 1e-4;
   size_t threads = 1;
-  std::function<void(const KMeansStep&)> progress;  // called in the caller's thread; may be empty
+  std::function<void(const KMeansProgress&)>
+      progress;  // called in the caller's thread; may be empty
 };
 
 // k-means++ looks at all vectors for each cluster. With more clusters than this bound k-means++

@@ -51,7 +51,7 @@ Result<CodedTable> ProductQuantise(std::span<const float> values, const Shape& s
     clustering.seed = seeds.Next();
     clustering.progress = nullptr;
     if (options.progress) {
-      clustering.progress = [&](const KMeansStep& step) { options.progress(pool, step); };
+      clustering.progress = [&](const KMeansProgress& step) { options.progress(pool, step); };
     }
     const VectorsView vectors =
         SubVectorsOfPool(values, shape, table.positions, pools.size(), pool);

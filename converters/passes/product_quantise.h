@@ -24,8 +24,8 @@ struct ProductQuantisation {
   std::vector<uint32_t> pools = {256};
   // How often each row counts, for example its word's frequency; empty: all rows count once.
   std::vector<float> row_weights;
-  KMeansOptions clustering;                                             // its `progress` is ignored
-  std::function<void(uint64_t pool, const KMeansStep& step)> progress;  // may be empty
+  KMeansOptions clustering;  // its `progress` is ignored
+  std::function<void(uint64_t pool, const KMeansProgress& step)> progress;  // may be empty
 };
 
 // Clusters each pool's sub-vectors; pool p with the p-th number of SplitMix64(clustering.seed) as

@@ -69,7 +69,7 @@ void PruneTensor(double fraction, EncodedTensor& tensor) {
                           prune(dense.values, [&](uint64_t i) { return dense.values[i]; });
                         },
                         [&](DenseF16& half) {
-                          prune(half.words, [&](uint64_t i) { return HalfToFloat(half.words[i]); });
+                          prune(half.bits, [&](uint64_t i) { return HalfToFloat(half.bits[i]); });
                         },
                         [&](Quantised& quantised) {
                           const bool divides = quantised.rule == ScaleRule::kDividePerTensor;

@@ -61,7 +61,9 @@ class Residual {
       clustering.seed = seeds.Next();
       clustering.progress = nullptr;
       if (options_.progress) {
-        clustering.progress = [&](const KMeansStep& step) { options_.progress(position, step); };
+        clustering.progress = [&](const KMeansProgress& step) {
+          options_.progress(position, step);
+        };
       }
       KINGLET_ASSIGN_OR_RETURN(const Clustering found,
                                KMeans(Vectors(), options_.choices, {}, clustering));

@@ -20,7 +20,7 @@ struct SumQuantisation {
   uint64_t choices = 16;     // K: code vectors that each position chooses from
   uint64_t sweeps = 8;       // most sweeps over all positions after the first codes are found
   KMeansOptions clustering;  // its `progress` is ignored
-  std::function<void(uint64_t position, const KMeansStep& step)> progress;  // may be empty
+  std::function<void(uint64_t position, const KMeansProgress& step)> progress;  // may be empty
 };
 
 // Two phases. First, residual vector quantisation (Chen, Guan & Wang 2010, "Approximate nearest

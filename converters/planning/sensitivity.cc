@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "converters/checkpoints/quoted.h"
-#include "converters/recipe/recipe_pass.h"
+#include "converters/name_pattern.h"
 #include "format/blocks.h"
 #include "format/file_layout.h"
 #include "format/overloaded.h"
@@ -64,7 +64,7 @@ struct ChangedModel {
 
 // The loss of a text that step(id) takes, token by token, in the session.
 template <class StepTaken>
-Result<TextLoss> LossBySteps(Session& session, const TokenSource& source,
+Result<TextLoss> LossBySteps(Session& session, const TokenInput& input,
                              const std::function<void(uint64_t)>& progress, const StepTaken& step) {
   const Model& model = session.model();
   const std::optional<uint32_t> start = model.file().description().start_token;
@@ -91,7 +91,7 @@ Result<TextLoss> LossBySteps(Session& session, const TokenSource& source,
     }
     return {};
   };
-  KINGLET_RETURN_IF_ERROR(source(take));
+  KINGLET_RETURN_IF_ERROR(input(take));
   if (loss.scored == 0) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "sensitivity", "text",
                            start ? "a token or more" : "two tokens or more",
@@ -104,28 +104,28 @@ Result<TextLoss> LossBySteps(Session& session, const TokenSource& source,
 
 }  // namespace
 
-Result<TextLoss> LossOfText(const std::shared_ptr<const Model>& model, const TokenSource& source,
+Result<TextLoss> LossOfText(const std::shared_ptr<const Model>& model, const TokenInput& input,
                             const std::function<void(uint64_t)>& progress) {
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
-  return LossBySteps(*session, source, progress,
+  return LossBySteps(*session, input, progress,
                      [&](uint32_t id) { return session->StepToken(id); });
 }
 
-Result<TextLoss> RecordedLoss(const std::shared_ptr<const Model>& model, const TokenSource& source,
+Result<TextLoss> RecordedLoss(const std::shared_ptr<const Model>& model, const TokenInput& input,
                               const std::function<void(uint64_t)>& progress,
                               ContextRecorder& recorder) {
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
   recorder.Watch(*session);
-  return LossBySteps(*session, source, progress,
+  return LossBySteps(*session, input, progress,
                      [&](uint32_t id) { return session->StepToken(id); });
 }
 
 Result<TextLoss> LossAfter(const RecordedContext& recorded,
-                           const std::shared_ptr<const Model>& model, const TokenSource& source,
+                           const std::shared_ptr<const Model>& model, const TokenInput& input,
                            const std::function<void(uint64_t)>& progress) {
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
   uint64_t token = 0;
-  return LossBySteps(*session, source, progress, [&](uint32_t id) {
+  return LossBySteps(*session, input, progress, [&](uint32_t id) {
     return session->StepTokenAfter(id, recorded.partial(), recorded.At(token++));
   });
 }
@@ -193,14 +193,14 @@ Result<std::vector<TensorGroup>> Sensitivity::Groups(const std::vector<std::stri
                          "float32 tensors, or --tensors", "none");
 }
 
-Status Sensitivity::MeasureBaseline(const TokenSource& source, std::span<const TensorGroup> groups,
+Status Sensitivity::MeasureBaseline(const TokenInput& input, std::span<const TensorGroup> groups,
                                     const std::function<void(uint64_t)>& progress,
                                     uint64_t most_bytes) {
   KINGLET_ASSIGN_OR_RETURN(unchanged_, Model::FromFile(file_, ModelOptions{}));
   std::vector<std::vector<WeightId>> changed;
   for (const TensorGroup& group : groups) changed.push_back(group.tensors);
   recorder_.emplace(*unchanged_, changed, most_bytes);
-  KINGLET_ASSIGN_OR_RETURN(baseline_, RecordedLoss(unchanged_, source, progress, *recorder_));
+  KINGLET_ASSIGN_OR_RETURN(baseline_, RecordedLoss(unchanged_, input, progress, *recorder_));
   operations_ = CountOperations(*unchanged_, baseline_.bin_counts);
   return {};
 }
@@ -259,7 +259,7 @@ Result<uint64_t> Sensitivity::BytesAtBits(const TensorGroup& group, int bits) co
 }
 
 Result<Measurement> Sensitivity::Measure(const TensorGroup& group, const TensorChange& change,
-                                         const TokenSource& source,
+                                         const TokenInput& input,
                                          const std::function<void(uint64_t)>& progress) const {
   ChangedModel changed;
   changed.views.assign(file_->tensors().begin(), file_->tensors().end());
@@ -317,8 +317,8 @@ Result<Measurement> Sensitivity::Measure(const TensorGroup& group, const TensorC
     recorded = nullptr;  // for example, codes that replace a matrix
   }
   KINGLET_ASSIGN_OR_RETURN(const TextLoss loss, recorded != nullptr
-                                                    ? LossAfter(*recorded, model, source, progress)
-                                                    : LossOfText(model, source, progress));
+                                                    ? LossAfter(*recorded, model, input, progress)
+                                                    : LossOfText(model, input, progress));
   found.nll = loss.nll;
   found.standard_error = DifferenceError(loss, baseline_);
   found.operations = CountOperations(*model, baseline_.bin_counts);

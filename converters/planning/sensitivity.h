@@ -27,7 +27,7 @@ namespace kinglet {
 
 // Passes the ids of a text to `take`, piece by piece. Called once for each run over the text; may
 // be called by several threads at once.
-using TokenSource =
+using TokenInput =
     std::function<Status(const std::function<Status(std::span<const uint32_t>)>& take)>;
 
 // The losses of a text in text blocks of kLossBlock scored tokens, so that two runs can be compared
@@ -39,18 +39,18 @@ struct TextLoss {
   std::vector<double> blocks;  // the mean of each text block
   std::vector<uint64_t> bin_counts;
 };
-// Errors: those of the source and of running the model; KINGLET_INVALID_ARGUMENT for a text without
+// Errors: those of the input and of running the model; KINGLET_INVALID_ARGUMENT for a text without
 // a scored token. `progress` is called now and then with the tokens that were done since.
-Result<TextLoss> LossOfText(const std::shared_ptr<const Model>& model, const TokenSource& source,
+Result<TextLoss> LossOfText(const std::shared_ptr<const Model>& model, const TokenInput& input,
                             const std::function<void(uint64_t)>& progress);
 // Like LossOfText; the recorder records what the context's nodes compute.
-Result<TextLoss> RecordedLoss(const std::shared_ptr<const Model>& model, const TokenSource& source,
+Result<TextLoss> RecordedLoss(const std::shared_ptr<const Model>& model, const TokenInput& input,
                               const std::function<void(uint64_t)>& progress,
                               ContextRecorder& recorder);
 // Like LossOfText, but runs only the nodes that `recorded` lacks. REQUIRES: the same text was
 // recorded, from a model with the same nodes.
 Result<TextLoss> LossAfter(const RecordedContext& recorded,
-                           const std::shared_ptr<const Model>& model, const TokenSource& source,
+                           const std::shared_ptr<const Model>& model, const TokenInput& input,
                            const std::function<void(uint64_t)>& progress);
 // The standard error of the difference of two means over the same text, from its text blocks.
 double DifferenceError(const TextLoss& a, const TextLoss& b);
@@ -94,7 +94,7 @@ class Sensitivity {
                                           const std::vector<std::string>& names) const;
   // Measures the loss of the unchanged model; to be called before Measure. Keeps what nodes below
   // the changes of these groups compute for Measure, as far as `most_bytes` allow.
-  Status MeasureBaseline(const TokenSource& source, std::span<const TensorGroup> groups,
+  Status MeasureBaseline(const TokenInput& input, std::span<const TensorGroup> groups,
                          const std::function<void(uint64_t)>& progress,
                          uint64_t most_bytes = ContextRecorder::kMostBytes);
   const TextLoss& baseline() const { return baseline_; }
@@ -109,7 +109,7 @@ class Sensitivity {
   Result<uint64_t> BytesAtBits(const TensorGroup& group, int bits) const;
   // Several threads may call Measure at once.
   Result<Measurement> Measure(const TensorGroup& group, const TensorChange& change,
-                              const TokenSource& source,
+                              const TokenInput& input,
                               const std::function<void(uint64_t)>& progress) const;
 
  private:

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "converters/checkpoints/quoted.h"
+#include "converters/name_pattern.h"
 #include "converters/passes/error_feedback.h"
 #include "converters/passes/low_rank.h"
 #include "converters/passes/product_quantise.h"
@@ -155,9 +156,9 @@ class PassRunner {
       EncodedTensor& tensor = model_.draft.tensors[id];
       KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
       DenseF16 half;
-      for (const float value : before) half.words.push_back(FloatToHalf(value));
+      for (const float value : before) half.bits.push_back(FloatToHalf(value));
       const auto infinite = [](uint16_t word) { return (word & 0x7C00) == 0x7C00; };
-      if (std::any_of(half.words.begin(), half.words.end(), infinite)) {
+      if (std::any_of(half.bits.begin(), half.bits.end(), infinite)) {
         return Refuse(tensor.name, "values up to 65504, the largest float16", "larger ones");
       }
       tensor.values = std::move(half);
@@ -309,11 +310,11 @@ class PassRunner {
                          around_.threads);
   }
 
-  std::function<void(uint64_t, const KMeansStep&)> ClusteringProgress(const CodePass& pass,
-                                                                      const std::string& tensor,
-                                                                      uint64_t pools) const {
+  std::function<void(uint64_t, const KMeansProgress&)> ClusteringProgress(const CodePass& pass,
+                                                                          const std::string& tensor,
+                                                                          uint64_t pools) const {
     if (!around_.progress) return {};
-    return [this, pass, tensor, pools](uint64_t pool, const KMeansStep& done) {
+    return [this, pass, tensor, pools](uint64_t pool, const KMeansProgress& done) {
       const auto of = [](uint64_t number, uint64_t total) {
         return std::to_string(number + 1) + " of " + std::to_string(total);
       };

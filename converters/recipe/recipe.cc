@@ -15,9 +15,9 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 // The keys of a recipe that names its own blocks; a recipe with a family has none of them.
-constexpr std::array kBlockKeys = {"blocks"sv,    "layout"sv,      "embedding"sv,
-                                   "recurrent"sv, "transformer"sv, "softmax"sv,
-                                   "cache"sv,     "classifier"sv,  "start_token"sv};
+constexpr std::array kBlockKeys = {"blocks"sv,      "layout"sv,   "embedding"sv, "recurrent"sv,
+                                   "transformer"sv, "softmax"sv,  "cache"sv,     "classifier"sv,
+                                   "start_token"sv, "end_token"sv};
 
 // Names of enumerators, in their order (ReadEnum).
 constexpr std::array kCellNames = {"lstm"sv, "gru"sv, "rnn_tanh"sv, "rnn_relu"sv, "qrnn"sv};
@@ -34,7 +34,7 @@ class RecipeParser {
     KINGLET_RETURN_IF_ERROR(
         root.CheckKeys({"comment", "state_dict", "prefix", "sources", "family", "tables", "blocks",
                         "layout", "embedding", "recurrent", "transformer", "softmax", "cache",
-                        "classifier", "start_token", "passes", "unused"}));
+                        "classifier", "start_token", "end_token", "passes", "unused"}));
     KINGLET_RETURN_IF_ERROR(ParsePlace(root));
     KINGLET_RETURN_IF_ERROR(ParseSources(root));
     // The family that names the blocks.
@@ -111,10 +111,14 @@ class RecipeParser {
     if (const auto start = root.Find("start_token")) {
       KINGLET_ASSIGN_OR_RETURN(recipe_.start_token, start->Count());
     }
+    if (const auto end = root.Find("end_token")) {
+      KINGLET_ASSIGN_OR_RETURN(recipe_.end_token, end->Count());
+    }
     // The blocks of the model field by field, as inspect --json prints them.
     if (root.Find("blocks")) {
       for (const std::string_view key : kBlockKeys) {
-        if (key == "blocks" || key == "layout" || key == "start_token" || !root.Find(key)) continue;
+        if (key == "blocks" || key == "layout" || key.ends_with("_token") || !root.Find(key))
+          continue;
         return root.Find(key)->Refuse(
             "no \"" + std::string(key) + "\" with \"blocks\" (delete one)",
             root.Find(key)->Outline());
@@ -127,7 +131,7 @@ class RecipeParser {
     const auto classifier = root.Find("classifier");
     const auto transformer = root.Find("transformer");
     const bool predicts = root.Find("recurrent") || transformer || root.Find("softmax") ||
-                          root.Find("cache") || root.Find("start_token");
+                          root.Find("cache") || root.Find("start_token") || root.Find("end_token");
     if (classifier) {
       if (predicts) {
         return classifier->Refuse("no \"classifier\" with layers, softmax, cache or start token",

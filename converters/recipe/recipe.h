@@ -258,7 +258,7 @@ struct TableInPlace {
 struct Recipe {
   RecipeFolder folder;         // the recipe's; passes find their files from there
   RecipeFolder source_folder;  // the checkpoint's, where `sources` are
-  // Where the checkpoint stores the network, if the recipe states it (SourcePlace).
+  // Where the checkpoint stores the network, if the recipe states it (NetworkPlace).
   std::vector<std::string> state_dict;
   std::string prefix;
   std::map<std::string, std::string> sources;  // name -> file, in source_folder
@@ -273,7 +273,8 @@ struct Recipe {
   std::optional<SoftmaxRecipe> softmax;
   std::optional<CacheRecipe> cache;
   std::optional<ClassifierRecipe> classifier;
-  std::optional<uint64_t> start_token;  // fed before every text (ModelDescription)
+  // Fed before every text, and the end of every text (ModelDescription).
+  std::optional<uint64_t> start_token, end_token;
   std::vector<PassRecipe> passes;
   // Patterns of tensors that the recipe excludes on purpose (MatchesPattern).
   std::vector<std::string> unused;

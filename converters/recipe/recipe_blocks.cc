@@ -35,10 +35,10 @@ bool IsMatrixField(std::string_view field) {
 // Fields of norms and positions, which passes leave as they are.
 bool IsKept(std::string_view field) {
   return field.find("norm") != field.npos ||
-         std::ranges::count(
-             std::array{"frequencies"sv, "content_bias"sv, "position_bias"sv, "start"sv,
-                        "input_scale"sv, "input_shift"sv, "output_scale"sv, "output_shift"sv},
-             field) > 0;
+         std::ranges::count(std::array{"frequencies"sv, "position_table"sv, "content_bias"sv,
+                                       "position_bias"sv, "start"sv, "input_scale"sv,
+                                       "input_shift"sv, "output_scale"sv, "output_shift"sv},
+                            field) > 0;
 }
 
 // Reads the fields of a block from an object: a visitor of Fields (format/block_fields.h). Keeps
@@ -78,11 +78,11 @@ class BlockParser {
     if (const auto member = stated ? Required(name) : Member(name)) Read(*member, value);
   }
   void Tensor(const char* name, TensorId& id) {
-    if (const auto member = Required(name)) ReadTensor(name, *member, IsKept(name), id);
+    if (const auto member = Required(name)) ReadTensor(name, *member, id);
   }
   void Tensor(const char* name, std::optional<TensorId>& id) {
     // Attention's projection of positions is a matrix like others; a table of slots is not.
-    if (const auto member = Member(name)) ReadTensor(name, *member, IsKept(name), id.emplace());
+    if (const auto member = Member(name)) ReadTensor(name, *member, id.emplace());
   }
   // Quantisers come from a calibration, and a unit that stays in the model from "define".
   template <class T>
@@ -178,7 +178,7 @@ class BlockParser {
       Value("first", absolute.first);
     } else if (kind == 3) {
       auto& table = positions.emplace<PositionTable>();
-      if (const auto rows = Required("table")) ReadTensor("positions", *rows, true, table.table);
+      if (const auto rows = Required("table")) ReadTensor("position_table", *rows, table.table);
     } else {
       positions = kinglet::NoPositions{};
     }
@@ -228,11 +228,10 @@ class BlockParser {
     }
   }
 
-  // A reference, or {"join": [references], "heads": .., "sizes": [..]}: several tensors, one after
-  // the other, whose rows become head by head.
-  void ReadTensor(const char* field, const RecipeNode& node, bool kept, TensorId& id) {
-    BlocksRecipe::Tensor tensor{prefix_ + "." + field, {}, {}, kept};
-    if (!Failed(ReadParts(node, tensor))) {
+  // A reference, or {"join": [references], ..}: several tensors, one after the other, changed.
+  void ReadTensor(const char* field, const RecipeNode& node, TensorId& id) {
+    BlocksRecipe::Tensor tensor{prefix_ + "." + field, field, {}, {}};
+    if (!Failed(node.Find("join") ? ReadJoined(node, tensor) : ReadPart(node, tensor))) {
       for (TensorRef& part : tensor.parts) {
         const bool stated = std::exchange(part.oriented, true);
         if (!stated && IsMatrixField(field)) part.transpose = in_out_;
@@ -241,40 +240,81 @@ class BlockParser {
       recipe_.tensors.push_back(std::move(tensor));
     }
   }
-  Status ReadParts(const RecipeNode& node, BlocksRecipe::Tensor& tensor) {
-    const auto join = node.Find("join");
-    if (!join) {
-      KINGLET_ASSIGN_OR_RETURN(TensorRef ref, parse_.Ref(node));
-      tensor.parts.push_back(std::move(ref));
-      return {};
-    }
-    KINGLET_RETURN_IF_ERROR(node.CheckKeys({"join", "heads", "sizes"}));
-    KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, join->Items());
-    for (const RecipeNode& item : items) {
-      KINGLET_ASSIGN_OR_RETURN(TensorRef ref, parse_.Ref(item));
-      tensor.parts.push_back(std::move(ref));
-    }
-    if (tensor.parts.empty()) return join->Refuse("at least one tensor", "none");
+  Status ReadPart(const RecipeNode& node, BlocksRecipe::Tensor& tensor) {
+    KINGLET_ASSIGN_OR_RETURN(TensorRef ref, parse_.Ref(node));
+    tensor.parts.push_back(std::move(ref));
+    return {};
+  }
+  Status ReadJoined(const RecipeNode& node, BlocksRecipe::Tensor& tensor) {
+    KINGLET_RETURN_IF_ERROR(
+        node.CheckKeys({"join", "heads", "sizes", "change", "shape", "role", "derived"}));
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, node.ItemsAt("join"));
+    for (const RecipeNode& item : items) KINGLET_RETURN_IF_ERROR(ReadPart(item, tensor));
     // Into how many heads each matrix is divided; without the key, rows keep their order.
-    const auto heads = node.Find("heads");
-    if (!heads) return {};
-    KINGLET_ASSIGN_OR_RETURN(const uint64_t count, heads->Count());
-    // The rows of a head in each matrix, in proportion; of one tensor that holds several matrices,
-    // they tell how many.
-    std::vector<uint64_t> sizes(tensor.parts.size(), 1);
-    if (const auto stated = node.Find("sizes")) {
-      sizes.clear();
-      KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> numbers, stated->Items());
-      for (const RecipeNode& number : numbers) {
-        KINGLET_ASSIGN_OR_RETURN(const uint64_t size, number.Count());
-        if (size == 0 || size > kMaxExtent) return number.Refuse("a size", number.Outline());
-        sizes.push_back(size);
+    if (const auto heads = node.Find("heads")) {
+      // The rows of a head in each matrix, in proportion; of one tensor that holds several
+      // matrices, they tell how many.
+      std::vector<double> numbers(tensor.parts.size() + 1, 1);
+      if (const auto sizes = node.Find("sizes")) {
+        KINGLET_ASSIGN_OR_RETURN(numbers, NumbersOf(*sizes));
+        numbers.insert(numbers.begin(), 1);
+      }
+      KINGLET_ASSIGN_OR_RETURN(const uint64_t count, heads->Count());
+      numbers[0] = static_cast<double>(count);
+      KINGLET_RETURN_IF_ERROR(AddChange(*heads, "by_head", numbers, tensor.change));
+    }
+    if (const auto change = node.Find("change")) {
+      KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> functions, change->Items());
+      for (const RecipeNode& function : functions) {
+        KINGLET_ASSIGN_OR_RETURN(const std::vector<std::string> names, function.Keys());
+        if (names.size() != 1) return function.Refuse("one function", function.Outline());
+        KINGLET_ASSIGN_OR_RETURN(const RecipeNode value, function.Get(names[0]));
+        KINGLET_ASSIGN_OR_RETURN(const std::vector<double> numbers, NumbersOf(value));
+        KINGLET_RETURN_IF_ERROR(AddChange(function, names[0], numbers, tensor.change));
       }
     }
-    if (count == 0 || count > kMaxExtent || sizes.empty()) {
-      return node.Refuse("at least one head and one size", "none");
+    if (const auto shape = node.Find("shape")) {
+      KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> sizes, shape->Items());
+      for (const RecipeNode& size : sizes) {
+        KINGLET_ASSIGN_OR_RETURN(const uint64_t count, size.Count());
+        if (count == 0 || count > kMaxDimension) return size.Refuse("a size", size.Outline());
+        tensor.shape.push_back(count);
+      }
+      if (sizes.empty() || sizes.size() > 2) {
+        return shape->Refuse("one or two sizes", std::to_string(sizes.size()));
+      }
+    } else if (tensor.parts.empty()) {
+      return node.Refuse("\"shape\", as no tensor is joined", "none");
     }
-    tensor.change = ByHead(count, std::move(sizes));
+    if (node.Find("role")) {
+      KINGLET_ASSIGN_OR_RETURN(const size_t role, node.ChoiceAt("role", kRoleNames));
+      tensor.role = static_cast<Role>(role);
+    }
+    if (const auto derived = node.Find("derived")) {
+      KINGLET_ASSIGN_OR_RETURN(tensor.derived, derived->Truth());
+    }
+    return {};
+  }
+
+  // A number, or an array of numbers.
+  static Result<std::vector<double>> NumbersOf(const RecipeNode& node) {
+    std::vector<double> numbers;
+    if (!node.IsArray()) {
+      KINGLET_ASSIGN_OR_RETURN(const double number, node.Number());
+      return std::vector{number};
+    }
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, node.Items());
+    for (const RecipeNode& item : items) {
+      KINGLET_ASSIGN_OR_RETURN(const double number, item.Number());
+      numbers.push_back(number);
+    }
+    return numbers;
+  }
+  static Status AddChange(const RecipeNode& node, std::string_view kind,
+                          const std::vector<double>& numbers, Change& change) {
+    Result<Change> made = MakeChange(kind, numbers);
+    if (!made.ok()) return node.Refuse("a change of docs/RECIPES.md", made.status().message());
+    change = Then(std::move(change), *std::move(made));
     return {};
   }
 
@@ -318,14 +358,23 @@ Result<Shape> JoinedShape(const BlocksRecipe::Tensor& tensor, const Network& net
 }
 
 Result<TensorId> AddTensor(const BlocksRecipe::Tensor& tensor, Network& network) {
-  KINGLET_ASSIGN_OR_RETURN(const Shape shape, JoinedShape(tensor, network));
-  const Role role = tensor.kept         ? Role::kKept
-                    : shape.size() == 2 ? Role::kPrunedAlso
-                                        : Role::kQuantised;
-  return network.AddJoinedRefs(tensor.name, tensor.parts, shape, role, tensor.change);
+  Shape shape = tensor.shape;
+  if (shape.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(shape, JoinedShape(tensor, network));
+  }
+  const Role role = tensor.role.value_or(RoleOf(tensor.field, shape));
+  KINGLET_ASSIGN_OR_RETURN(const TensorId id, network.AddJoinedRefs(tensor.name, tensor.parts,
+                                                                    shape, role, tensor.change));
+  if (tensor.derived) network.MarkDerived(id);
+  return id;
 }
 
 }  // namespace
+
+Role RoleOf(std::string_view field, const Shape& shape) {
+  if (IsKept(field)) return Role::kKept;
+  return shape.size() == 2 ? Role::kPrunedAlso : Role::kQuantised;
+}
 
 Result<BlocksRecipe> ParseBlocks(const RecipeNode& root, std::vector<std::string>& references) {
   BlocksRecipe recipe;

@@ -4,7 +4,10 @@
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_BLOCKS_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_BLOCKS_H_
 
+#include <array>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "converters/network/network.h"
@@ -18,14 +21,22 @@ namespace kinglet {
 struct BlocksRecipe {
   // A tensor of the model: the values of all parts, one after the other, changed.
   struct Tensor {
-    std::string name;  // "encoder.stack.layers.0.qkv_weight"
+    std::string name;   // "encoder.stack.layers.0.qkv_weight"
+    std::string field;  // "qkv_weight"
     std::vector<TensorRef> parts;
     Change change;
-    bool kept = false;  // stays float32: norms, positions
+    Shape shape = {};               // empty: that of the parts
+    std::optional<Role> role = {};  // without a value: RoleOf
+    bool derived = false;           // EncodedTensor::derived
   };
   std::vector<Block> blocks;  // a TensorId is an index of `tensors`
   std::vector<Tensor> tensors;
 };
+
+// The names of roles in a recipe, in their order.
+inline constexpr std::array<std::string_view, 3> kRoleNames = {"kept", "quantised", "pruned"};
+// The role of a block's tensor whose recipe states none: norms and positions are kept.
+Role RoleOf(std::string_view field, const Shape& shape);
 
 // Reads "blocks" and "layout" of a recipe. Appends the names of the checkpoint's tensors to
 // `references`. Errors: KINGLET_INVALID_ARGUMENT naming the location in the JSON.

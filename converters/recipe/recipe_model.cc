@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,7 @@ class ModelMaker {
   Status Describe() {
     if (recipe_.blocks) {
       KINGLET_RETURN_IF_ERROR(AddBlocks(*recipe_.blocks, network_));
-      return SetStartToken();
+      return SetTokens();
     }
     KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding,
                              MakeEmbedding(*recipe_.embedding, "embedding", threads_, network_));
@@ -58,7 +59,7 @@ class ModelMaker {
     }
     KINGLET_ASSIGN_OR_RETURN(AdaptiveSoftmax softmax, MakeSoftmax(*recipe_.softmax, hidden));
     blocks.emplace_back(std::move(softmax));
-    KINGLET_RETURN_IF_ERROR(SetStartToken());
+    KINGLET_RETURN_IF_ERROR(SetTokens());
     if (recipe_.cache) {
       const CacheRecipe& cache = *recipe_.cache;
       if (cache.capacity > kMaxCacheCapacity) {
@@ -71,14 +72,18 @@ class ModelMaker {
     return {};
   }
 
-  Status SetStartToken() {
-    if (!recipe_.start_token) return {};
-    const uint64_t words = network_.model.draft.description.vocabulary_size;
-    if (*recipe_.start_token >= words) {
-      return RefuseModel("start_token", "a word below " + std::to_string(words),
-                         std::to_string(*recipe_.start_token));
+  Status SetTokens() {
+    ModelDescription& description = network_.model.draft.description;
+    for (const auto& [key, from, to] :
+         {std::tuple("start_token", recipe_.start_token, &description.start_token),
+          std::tuple("end_token", recipe_.end_token, &description.end_token)}) {
+      if (!from) continue;
+      if (*from >= description.vocabulary_size) {
+        return RefuseModel(key, "a word below " + std::to_string(description.vocabulary_size),
+                           std::to_string(*from));
+      }
+      *to = static_cast<uint32_t>(*from);
     }
-    network_.model.draft.description.start_token = static_cast<uint32_t>(*recipe_.start_token);
     return {};
   }
 

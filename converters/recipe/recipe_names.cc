@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "converters/checkpoints/quoted.h"
+#include "converters/name_pattern.h"
 #include "converters/network/network.h"
 
 namespace kinglet {

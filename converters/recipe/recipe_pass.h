@@ -85,9 +85,6 @@ Result<std::vector<std::pair<std::string, double>>> ParseFractions(const RecipeN
 
 Result<PassRecipe> ParsePass(const RecipeNode& node);
 
-// Whether `name` fits `pattern`, in which * matches any text, also an empty one.
-bool MatchesPattern(std::string_view pattern, std::string_view name);
-
 }  // namespace kinglet
 
 #endif  // KINGLET_CONVERTERS_RECIPE_RECIPE_PASS_H_

@@ -26,8 +26,6 @@ using std::string_view_literals::operator""sv;
 constexpr const char* kToFill = "?";
 RecipeValue ToFill() { return {.scalar = kToFill}; }
 
-// A family that fits less is no useful start.
-constexpr double kNearFamily = 0.5;
 // Parts of the names of input tables and of output tables.
 constexpr std::array kInputWords = {"emb"sv, "inp"sv, "enc"sv, "wte"sv};
 constexpr std::array kOutputWords = {"out"sv, "dec"sv, "soft"sv, "head"sv, "logit"sv};
@@ -43,9 +41,9 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kParts = {
 
 class Skeleton {
  public:
-  explicit Skeleton(std::span<const CheckpointTensor> weights)
-      : weights_(weights), derived_(DerivedWeights(weights)) {
-    for (const CheckpointTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
+  explicit Skeleton(const FamilyInput& input)
+      : input_(input), weights_(input.weights), derived_(DerivedWeights(weights_)) {
+    for (const CheckpointTensor& tensor : weights_) by_name_.emplace(tensor.name, &tensor);
     for (const DerivedWeight& weight : derived_) {
       computed_.insert(weight.name);
       not_read_.insert(weight.name);
@@ -54,18 +52,16 @@ class Skeleton {
   }
 
   std::string Make() {
-    const std::vector<NameMatch> nearest = NearestFamilies(weights_);
-    const bool near = !nearest.empty() && nearest.front().family->load != nullptr &&
-                      nearest.front().fit >= kNearFamily;
+    const std::vector<NameMatch> nearest = NearestFamilies(input_);
     RecipeValue recipe = ObjectValue();
     recipe.Set("comment", ObjectValue());  // comes first
-    if (const std::optional<PrefixMatch> inner = FittingPrefix(weights_)) {
+    if (const std::optional<PrefixMatch> inner = FittingPrefix(input_)) {
       recipe.Set("prefix", inner->prefix);
-      recipe.Set("family", std::string(inner->match.family->name));
+      recipe.Set("family", std::string(inner->family->name));
       for (const CheckpointTensor& tensor : weights_) {
         if (tensor.name.starts_with(inner->prefix)) named_.insert(tensor.name);
       }
-    } else if (near) {
+    } else if (!nearest.empty() && nearest.front().is_read()) {
       AddFamily(nearest.front(), recipe);
     } else {
       AddBlocks(recipe);
@@ -444,6 +440,7 @@ class Skeleton {
     return comment;
   }
 
+  const FamilyInput& input_;
   std::span<const CheckpointTensor> weights_;
   const std::vector<DerivedWeight> derived_;
   // Names of computed weights. not_read_ also has the tensors that they are computed from, unless
@@ -455,8 +452,6 @@ class Skeleton {
 
 }  // namespace
 
-std::string RecipeSkeleton(std::span<const CheckpointTensor> weights) {
-  return Skeleton(weights).Make();
-}
+std::string RecipeSkeleton(const FamilyInput& input) { return Skeleton(input).Make(); }
 
 }  // namespace kinglet

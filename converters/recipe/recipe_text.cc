@@ -11,7 +11,27 @@ std::string ScalarText(const nlohmann::json& scalar) {
   return scalar.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-void AppendValue(const RecipeValue& value, size_t indent, size_t level, std::string& text) {
+constexpr size_t kColumns = 100;
+
+// The value on one line.
+std::string LineText(const RecipeValue& value) {
+  if (value.kind == RecipeValue::Kind::kScalar) return ScalarText(value.scalar);
+  std::string text;
+  for (size_t i = 0; i < value.items.size(); ++i) {
+    if (i > 0) text += ", ";
+    if (value.is_object()) text += ScalarText(value.names[i]) + ": ";
+    text += LineText(value.items[i]);
+  }
+  return value.is_object() ? "{" + text + "}" : "[" + text + "]";
+}
+
+// `used`: columns of the line before and after the value.
+void AppendValue(const RecipeValue& value, size_t indent, size_t level, size_t used,
+                 std::string& text) {
+  if (const std::string line = LineText(value); used + line.size() <= kColumns) {
+    text += line;
+    return;
+  }
   if (value.kind == RecipeValue::Kind::kScalar) {
     text += ScalarText(value.scalar);
     return;
@@ -20,22 +40,18 @@ void AppendValue(const RecipeValue& value, size_t indent, size_t level, std::str
   text += brackets[0];
   for (size_t i = 0; i < value.items.size(); ++i) {
     text += i == 0 ? "\n" : ",\n";
-    text.append(indent * (level + 1), ' ');
-    if (value.is_object()) text += ScalarText(value.names[i]) + ": ";
-    AppendValue(value.items[i], indent, level + 1, text);
+    const std::string key = value.is_object() ? ScalarText(value.names[i]) + ": " : "";
+    text += std::string(indent * (level + 1), ' ') + key;
+    AppendValue(value.items[i], indent, level + 1, indent * (level + 1) + key.size() + 1, text);
   }
-  if (!value.items.empty()) {
-    text += '\n';
-    text.append(indent * level, ' ');
-  }
-  text += brackets[1];
+  text += "\n" + std::string(indent * level, ' ') + brackets[1];
 }
 
 }  // namespace
 
 std::string RecipeText(const RecipeValue& value, size_t indent) {
   std::string text;
-  AppendValue(value, indent, 0, text);
+  AppendValue(value, indent, 0, 0, text);
   return text + "\n";
 }
 

@@ -8,8 +8,9 @@
 
 namespace kinglet {
 
-// The JSON, with a newline at its end; inner values on lines of their own, indented by `indent`
-// spaces a level. Bytes that are not UTF-8 become U+FFFD.
+// The JSON, with a newline at its end. A value that does not fit in 100 columns has its inner values
+// on lines of their own, indented by `indent` spaces a level. Bytes that are not UTF-8 become
+// U+FFFD.
 std::string RecipeText(const RecipeValue& value, size_t indent);
 
 }  // namespace kinglet

@@ -9,7 +9,6 @@
 
 #include "converters/checkpoints/quoted.h"
 #include "converters/network/change.h"
-#include "converters/network/frequencies.h"
 #include "converters/recipe/recipe_table.h"
 #include "format/limits.h"
 #include "format/overloaded.h"
@@ -115,7 +114,8 @@ class TransformerMaker {
     } else {
       const bool fairseq = from.divisor == TransformerRecipe::Frequencies::Divisor::kHalfMinusOne;
       id = network_.AddComputed(
-          name, fairseq ? FairseqFrequencies(width_) : TransformerXlFrequencies(width_));
+          name, {width_ / 2},
+          fairseq ? MadeFairseqFrequencies(width_) : MadeTransformerXlFrequencies(width_));
     }
     network_.MarkDerived(id);
     return id;

@@ -182,13 +182,14 @@ Result<RecurrentGates> ParseRecurrentGates(const RecipeNode& node, RecurrentCell
 Change ArrangedGates(const RecurrentGates& gates, RecurrentCell cell, bool with_forget_bias) {
   if (gates == RecurrentGates()) return {};
   const bool adds = with_forget_bias && gates.forget_bias != 0;
-  return {adds ? " arranged, with the forget bias" : " arranged",
-          [gates, cell, adds](std::vector<float> values) {
-            if (values.size() % GatesOf(cell) != 0) return values;
-            ArrangeGates(gates, cell, values);
-            if (adds) AddForgetBias(gates, values);
-            return values;
-          }};
+  return {{{adds ? "gates with the forget bias" : "gates",
+            {},
+            [gates, cell, adds](std::vector<float> values) {
+              if (values.size() % GatesOf(cell) != 0) return values;
+              ArrangeGates(gates, cell, values);
+              if (adds) AddForgetBias(gates, values);
+              return values;
+            }}}};
 }
 
 std::vector<float> ForgetBiasAlone(const RecurrentGates& gates, size_t units) {

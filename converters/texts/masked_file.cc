@@ -71,7 +71,7 @@ Result<MaskedLines> ReadMaskedLines(const std::string& path, const TextTables& t
                          "an empty file");
 }
 
-MaskedText WithMasks(const MaskedText& text, const MaskWords& words, uint64_t line) {
+MaskedText WithMasks(const MaskedText& text, const MaskTokens& words, uint64_t line) {
   constexpr uint64_t kEvery = 7;
   MaskedText masked = text;
   uint64_t next = line % kEvery;
@@ -85,7 +85,7 @@ MaskedText WithMasks(const MaskedText& text, const MaskWords& words, uint64_t li
 
 Status ReadMasked(std::span<const MaskedText> texts, Session& session,
                   const std::function<Status(const MaskedText& text)>& read) {
-  const Result<MaskWords> words = MaskWordsOf(session.model(), "calibration");
+  const Result<MaskTokens> words = MaskTokensOf(session.model(), "calibration");
   for (size_t i = 0; i < texts.size(); ++i) {
     const auto encode = [&](const MaskedText& text) -> Status {
       KINGLET_RETURN_IF_ERROR(session.Encode(text.ids, text.segments, 0));

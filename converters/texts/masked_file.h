@@ -36,7 +36,7 @@ Result<MaskedLines> ReadMaskedLines(const std::string& path, const TextTables& t
 
 // The text with [MASK] in place of every seventh scored token. The first masked token depends on
 // `line`. Masks are about as frequent as in training (Devlin et al. 2019 mask 15 %).
-MaskedText WithMasks(const MaskedText& text, const MaskWords& words, uint64_t line);
+MaskedText WithMasks(const MaskedText& text, const MaskTokens& words, uint64_t line);
 
 // Reads each text on the session's lane 0, unchanged and, if the model predicts words, with masks.
 // `read` is called with each text after the lane has read it. Errors: those of Session and `read`,

@@ -46,12 +46,12 @@ Result<std::vector<SentencePair>> ReadPairs(const std::string& path, uint32_t st
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
   std::vector<SentencePair> pairs;
   for (const std::string_view line : LinesOf(text)) {
-    const std::string where = SourceName(path) + ", line " + std::to_string(pairs.size() + 1);
+    const std::string where = InputName(path) + ", line " + std::to_string(pairs.size() + 1);
     KINGLET_ASSIGN_OR_RETURN(SentencePair pair, ParsePair(line, where, start_token));
     pairs.push_back(std::move(pair));
   }
   if (!pairs.empty()) return pairs;
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "pairs", SourceName(path), "at least one line",
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "pairs", InputName(path), "at least one line",
                          "an empty file");
 } catch (const std::bad_alloc&) {
   return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "pairs", "memory for the pairs", "none left");

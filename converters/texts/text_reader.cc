@@ -5,7 +5,7 @@
 
 #include "converters/checkpoints/text_input.h"
 #include "format/message_text.h"
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 #include "runtime/text/normaliser.h"
 #include "runtime/text/plain_text.h"
 
@@ -14,8 +14,26 @@ namespace {
 
 // A limit for texts that may never end, such as standard input: 4 GiB of ids.
 constexpr size_t kMaxSequenceTokens = size_t{1} << 30;
-// A line of words between spaces is read in parts of about this length: some texts are one line.
-constexpr size_t kPartBytes = size_t{1} << 20;
+// A line that is separable is read in parts of about this length: some texts are one line.
+constexpr size_t kPartBytes = size_t{1} << 16;
+
+// Whether a line may be split after a space that stands alone between other characters than
+// carriage returns into parts that give the same tokens: words between spaces, byte-pair codes and
+// characters.
+bool IsSeparable(const ModelText& text) {
+  return text.is_between_spaces() || (text.splits_words() && text.tokenizer().size() == 0);
+}
+
+// The last such space of the text, or npos.
+size_t LastSplit(std::string_view text) {
+  const auto is_lone = [text](size_t space) {
+    const auto is_blank = [](char c) { return c == ' ' || c == '\r'; };
+    return space + 1 < text.size() && !is_blank(text[space - 1]) && !is_blank(text[space + 1]);
+  };
+  size_t space = text.rfind(' ');
+  while (space != text.npos && space > 0 && !is_lone(space)) space = text.rfind(' ', space - 1);
+  return space == 0 ? text.npos : space;
+}
 
 }  // namespace
 
@@ -35,7 +53,7 @@ std::string_view TypedWords::At(uint64_t position) const {
 TextReader::TextReader(const ModelText& text, std::string origin)
     : text_(text),
       origin_(std::move(origin)),
-      end_of_line_(WordForLineEnd(text.vocabulary())),
+      end_of_line_(TokenForLineEnd(text.vocabulary())),
       unknown_(text.unknown_id()),
       marks_(text.is_between_spaces() ? PieceMarksOf(text.vocabulary()) : PieceMarks::kNone) {}
 
@@ -70,8 +88,8 @@ Status TextReader::Add(std::string_view piece, TokenSequence& out) {
   open_ += piece;
   if (open_.size() < kPartBytes) return {};
   // The size of a word of several pieces needs all its pieces together.
-  const bool parts = text_.is_between_spaces() && marks_ == PieceMarks::kNone;
-  const size_t space = parts ? piece.rfind(' ') : piece.npos;
+  const bool parts = IsSeparable(text_) && marks_ == PieceMarks::kNone;
+  const size_t space = parts ? LastSplit(piece) : piece.npos;
   if (space != piece.npos) {
     const std::string part = std::exchange(open_, std::string(piece.substr(space + 1)));
     const std::string_view words = std::string_view(part).substr(0, part.size() - open_.size());

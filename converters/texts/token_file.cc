@@ -75,7 +75,7 @@ Result<std::vector<uint32_t>> ReadIds(const std::string& path) {
   try {
     return LooksLikeNpy(std::as_bytes(std::span<const char>(bytes)))
                ? IdsOfArray(path, bytes)
-               : ParseIds(PlainLine(bytes), SourceName(path));
+               : ParseIds(PlainLine(bytes), InputName(path));
   } catch (const std::bad_alloc&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "reading", "memory for the ids", "none");
   }
@@ -85,7 +85,7 @@ Result<std::vector<std::vector<uint32_t>>> ReadIdLines(const std::string& path) 
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
   std::vector<std::vector<uint32_t>> lines;
   for (const std::string_view line : LinesOf(text)) {
-    const std::string where = SourceName(path) + ", line " + std::to_string(lines.size() + 1);
+    const std::string where = InputName(path) + ", line " + std::to_string(lines.size() + 1);
     KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> ids, ParseIds(line, where));
     lines.push_back(std::move(ids));
   }

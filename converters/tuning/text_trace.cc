@@ -46,7 +46,7 @@ void AppendHidden(const BufferSpec& spec, const Slot& slot, const StreamFrame& f
       AppendCodes(slot.At<int32_t>(frame), slot.count, out);
       return;
     case Element::kCode9:  // hidden states are made neither of these rows nor of words
-    case Element::kWord:
+    case Element::kUint32:
       return;
   }
 }

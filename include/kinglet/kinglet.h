@@ -25,7 +25,7 @@
 //              model. A call that destroys a handle must be the last to use it. The library starts
 //              threads only for a session or a generation whose option `threads` is above 1
 //              (kinglet_session_options). With the backend "cuda" NVIDIA's driver starts its own.
-//              Steps and queries of "cpu" and "ref" take no lock.
+//              Steps and queries of "cpu" and "ref" take no lock, and 64 KiB of stack at most.
 //   Processes  A child that fork(2) made may continue with all handles and destroys its own copies
 //              of them. Exceptions: a session that was in a call at that moment, which the child
 //              may only destroy, and every handle of "cuda". A session's worker threads stay with

@@ -39,13 +39,16 @@ class WindowAttentionKernel {
       const auto fetch = [&](const Operand& ring, size_t head) {
         if (next != nullptr) FetchPart(VisibleSlots(ring, *next), head, op_.heads);
       };
-      Attend(
-          heads.end - heads.begin,
-          [&](size_t n) {
-            return Part{&frames[i], heads.begin + n};
-          },
-          [&](const Part& part) { fetch(keys_, part.head); },
-          [&](const Part& part) { fetch(values_, part.head); });
+      Part parts[kMostTogether];
+      for (size_t first = heads.begin; first < heads.end; first += together_) {
+        const size_t n = std::min(together_, heads.end - first);
+        for (size_t h = 0; h < n; ++h) parts[h] = {&frames[i], first + h};
+        Score(std::span(parts).first(n), [&](const Part& part) { fetch(keys_, part.head); });
+        for (size_t h = 0; h < n; ++h) {
+          fetch(values_, parts[h].head);
+          AddUpValues(parts[h]);
+        }
+      }
     }
   }
   std::vector<Phase> Phases() && {
@@ -56,38 +59,40 @@ class WindowAttentionKernel {
   std::vector<MemoryRange> WeightMemory() const { return positions_->Memory(); }
 
  private:
-  // A head of a token, and its keys and values in all ring slots if these were decoded from 9 bits.
+  // A head of a token, and its keys or values in all ring slots if they were decoded from 9 bits.
   struct Part {
     StreamFrame* frame;
     size_t head;
-    const T* keys = nullptr;
-    const T* values = nullptr;
+    const T* decoded = nullptr;
   };
   // Parts are computed several at a time, stage by stage: the stages of one part wait for each
   // other, but those of different parts overlap in the processor.
   static constexpr size_t kMostTogether = 8;
 
   // A token's key is stored once the previous token has read the keys of its window, and a token's
-  // value once the previous token has read the values. A head's rows stay in the first-level cache
-  // for all tokens.
+  // value once the previous token has read the values. All tokens read a head's keys, then its
+  // values, so that these rows stay in the first-level cache.
   void AttendInTurn(std::span<StreamFrame> tokens, Chunks heads) const {
     for (size_t head = heads.begin; head < heads.end; ++head) {
       const Chunks alone = {head, head + 1};
-      Decoded keys(*this, keys_, op_.key_size, {&tokens.front(), head});
-      Decoded values(*this, values_, op_.value_size, {&tokens.front(), head});
-      Attend(
-          tokens.size(),
-          [&](size_t n) {
-            return Part{&tokens[n], head, keys.rows(), values.rows()};
-          },
-          [&](const Part& part) {
-            StoreKeys<T>(*vector_, op_, qkv_, keys_, alone, *part.frame);
-            keys.Store(*this, Query(part) + op_.key_size, *part.frame);
-          },
-          [&](const Part& part) {
-            StoreValues<T>(*vector_, op_, qkv_, values_, alone, *part.frame);
-            values.Store(*this, Query(part) + 2 * size_t{op_.key_size}, *part.frame);
-          });
+      Decoded decoded;
+      decoded.Load(*this, keys_, op_.key_size, {&tokens.front(), head});
+      Part parts[kMostTogether];
+      for (size_t first = 0; first < tokens.size(); first += together_) {
+        const size_t n = std::min(together_, tokens.size() - first);
+        for (size_t i = 0; i < n; ++i) parts[i] = {&tokens[first + i], head, decoded.rows()};
+        Score(std::span(parts).first(n), [&](const Part& part) {
+          StoreKeys<T>(*vector_, op_, qkv_, keys_, alone, *part.frame);
+          decoded.Store(*this, Query(part) + op_.key_size, *part.frame);
+        });
+      }
+      decoded.Load(*this, values_, op_.value_size, {&tokens.front(), head});
+      for (StreamFrame& token : tokens) {
+        const Part part = {&token, head, decoded.rows()};
+        StoreValues<T>(*vector_, op_, qkv_, values_, alone, token);
+        decoded.Store(*this, Query(part) + 2 * size_t{op_.key_size}, token);
+        AddUpValues(part);
+      }
     }
   }
 
@@ -95,9 +100,11 @@ class WindowAttentionKernel {
   // Empty if the ring has other elements, or too many for the stack.
   class Decoded {
    public:
-    Decoded(const WindowAttentionKernel& kernel, const Operand& ring, size_t size, const Part& part)
-        : size_(size) {
+    void Load(const WindowAttentionKernel& kernel, const Operand& ring, size_t size,
+              const Part& part) {
       const size_t window = kernel.op_.window;
+      size_ = size;
+      decoded_ = false;
       if constexpr (std::is_same_v<T, int16_t>) {
         if (ring.element != Element::kCode9 || window * size > kMostDecoded) return;
         kernel.vector_->load_nine_bits(kernel.CodedRows(ring, part, size, window), size, codes_);
@@ -113,36 +120,27 @@ class WindowAttentionKernel {
 
    private:
     static constexpr size_t kMostDecoded = std::is_same_v<T, int16_t> ? 8192 : 1;
-    size_t size_;
+    size_t size_ = 0;
     bool decoded_ = false;
     alignas(64) T codes_[kMostDecoded];
   };
 
-  // Computes parts part_at(0 .. count - 1). Calls before_scores(part) before the keys of a part are
-  // read, and before_sums(part) before its values are, in order.
-  template <class PartAt, class BeforeScores, class BeforeSums>
-  void Attend(size_t count, const PartAt& part_at, const BeforeScores& before_scores,
-              const BeforeSums& before_sums) const {
-    Part parts[kMostTogether];
+  // Computes the weights of one part or more, at most together_. Calls before(part) before the keys
+  // of a part are read, in order.
+  template <class Before>
+  void Score(std::span<const Part> parts, const Before& before) const {
     float dots[kMaxWindow];
-    for (size_t first = 0; first < count; first += together_) {
-      const size_t n = std::min(together_, count - first);
-      for (size_t i = 0; i < n; ++i) {
-        parts[i] = part_at(first + i);
-        before_scores(parts[i]);
-        KeyDots(parts[i], dots + i * op_.window);
-      }
-      AddPositions(std::span(parts).first(n), dots);
-      for (size_t i = 0; i < n; ++i) {
-        float* const weights = Weights(parts[i]);
-        const size_t masked = FirstVisible(op_, parts[i].frame->position);
-        std::fill_n(weights, masked, 0.0f);
-        vector_->softmax(weights, masked, op_.window);
-      }
-      for (size_t i = 0; i < n; ++i) {
-        before_sums(parts[i]);
-        AddUpValues(parts[i]);
-      }
+    size_t count = 0;
+    do {
+      before(parts[count]);
+      KeyDots(parts[count], dots + count * op_.window);
+    } while (++count < parts.size());
+    AddPositions(parts, dots);
+    for (const Part& part : parts) {
+      float* const weights = Weights(part);
+      const size_t masked = FirstVisible(op_, part.frame->position);
+      std::fill_n(weights, masked, 0.0f);
+      vector_->softmax(weights, masked, op_.window);
     }
   }
 
@@ -188,23 +186,23 @@ class WindowAttentionKernel {
     } else {
       const CodeDots query = {Query(part), dots};
       const float scale = qkv_.scale * keys_.scale;
-      if (keys_.element == Element::kCode9 && part.keys == nullptr) {
+      if (keys_.element == Element::kCode9 && part.decoded == nullptr) {
         vector_->nine_bit_part_dots(CodedRows(keys_, part, n, count), &query, 1, n, scale, 1.0f);
       } else {
-        vector_->integer_dots(Rows(keys_, part, part.keys, n, count), &query, 1, n, scale, 1.0f);
+        vector_->integer_dots(Rows(keys_, part, part.decoded, n, count), &query, 1, n, scale, 1.0f);
       }
     }
   }
 
   // weights[s] = (q . key of window slot s + q . position s) * key_size^-1/2 for the slots that are
   // visible. Window slot s is ring slot (oldest + s) mod window; masked slots are the first ones.
-  // `dots` are the results of KeyDots for each part.
+  // `dots` are the results of KeyDots for each part. Writes all weights.
   void AddPositions(std::span<const Part> parts, const float* dots) const {
-    float positions[kMaxWindow], floats[kMaxKeySize];
+    float floats[kMaxKeySize];
     RealVector vectors[kMostTogether];
     for (size_t i = 0; i < parts.size(); ++i) {
       const T* const query = Query(parts[i]);
-      vectors[i].y = positions + i * op_.window;
+      vectors[i].y = Weights(parts[i]);
       if constexpr (std::is_same_v<T, float>) {
         vectors[i].x = query;
       } else {
@@ -259,12 +257,12 @@ class WindowAttentionKernel {
       }
       const size_t visible = op_.window - first;
       const float scale = quantiser.scale * values_.scale;
-      if (values_.element == Element::kCode9 && part.values == nullptr) {
+      if (values_.element == Element::kCode9 && part.decoded == nullptr) {
         vector_->weighted_nine_bits(CodedRows(values_, part, size, visible), codes, scale, size,
                                     out);
       } else {
-        vector_->weighted_codes(Rows(values_, part, part.values, size, visible), codes, scale, size,
-                                out);
+        vector_->weighted_codes(Rows(values_, part, part.decoded, size, visible), codes, scale,
+                                size, out);
       }
     }
   }

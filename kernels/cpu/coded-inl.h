@@ -18,11 +18,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// How many tiles of words are processed together, position by position, so that a position's
+// How many tiles of rows are processed together, position by position, so that a position's
 // partial products stay in the second-level cache.
 constexpr size_t kTilesTogether = 128;
 
-// The codes of kWidth words, from bit `bit` of their columns on (CodeTiles).
+// The codes of kWidth rows, from bit `bit` of their columns on (CodeTiles).
 HWY_INLINE hn::Vec<hn::RebindToSigned<Floats>> UnpackCodes(const uint32_t* streams, size_t bit,
                                                            int bits) {
   const hn::RebindToUnsigned<Floats> d32;
@@ -36,20 +36,20 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<Floats>> UnpackCodes(const uint32_t* strea
   return hn::BitCast(hn::RebindToSigned<Floats>(), hn::And(codes, mask));
 }
 
-// Adds the partial products of one position to the sums of one tile's words in y; position 0 sets
-// the sums. `tail` has the sums of words beyond the last full panel.
+// Adds the partial products of one position to the sums of one tile's rows in y; position 0 sets
+// the sums. `tail` has the sums of rows beyond the last full panel.
 HWY_INLINE void AddPosition(const CodeTiles& codes, size_t tile, size_t position,
                             const float* partial, float divisor, const Finish& finish, float* y,
                             float* tail) {
   const Floats d;
   const uint32_t* streams = codes.codes + (tile * codes.positions + position) *
                                               static_cast<size_t>(codes.bits) * kPanelRows;
-  const size_t first = tile * kTileWords;
-  const size_t end = std::min<size_t>(codes.words, first + kTileWords);
+  const size_t first = tile * kCodeTileRows;
+  const size_t end = std::min<size_t>(codes.rows, first + kCodeTileRows);
   const bool is_last = position + 1 == codes.positions;
   size_t bit = 0;
-  for (size_t word = first; word < end; word += kPanelRows) {
-    float* sums = word + kPanelRows <= codes.words ? y + word : tail;
+  for (size_t row = first; row < end; row += kPanelRows) {
+    float* sums = row + kPanelRows <= codes.rows ? y + row : tail;
     for (size_t column = 0; column < kPanelRows; column += kWidth) {
       auto sum = hn::GatherIndex(d, partial, UnpackCodes(streams + column, bit, codes.bits));
       if (position != 0) sum = hn::Add(hn::LoadU(d, sums + column), sum);
@@ -58,7 +58,7 @@ HWY_INLINE void AddPosition(const CodeTiles& codes, size_t tile, size_t position
         continue;
       }
       if (divisor != 1.0f) sum = hn::Div(sum, hn::Set(d, divisor));
-      FinishRows(finish, sum, word + column, codes.words, y);
+      FinishRows(finish, sum, row + column, codes.rows, y);
     }
     bit += static_cast<size_t>(codes.bits);
   }
@@ -66,7 +66,7 @@ HWY_INLINE void AddPosition(const CodeTiles& codes, size_t tile, size_t position
 
 void CodedSums(const CodeTiles& codes, const uint64_t* firsts, const float* partial, float divisor,
                const Finish& finish, float* y) {
-  const size_t tiles = (codes.words + kTileWords - 1) / kTileWords;
+  const size_t tiles = (codes.rows + kCodeTileRows - 1) / kCodeTileRows;
   alignas(64) float tail[kPanelRows] = {};
   for (size_t begin = 0; begin < tiles; begin += kTilesTogether) {
     const size_t end = std::min(tiles, begin + kTilesTogether);

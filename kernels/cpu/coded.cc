@@ -1,4 +1,4 @@
-// Products with coded tables: partial products of each pool, then for each word the sum of the
+// Products with coded tables: partial products of each pool, then for each row the sum of the
 // products that its codes select.
 #include <algorithm>
 #include <array>
@@ -39,21 +39,7 @@ class PartialProductsKernel {
 
   void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
     const bool integers = parts_[0].pool->integer();
-    const size_t group_size = x_.Capacity(integers);
-    ProductInput::Memory memory;
-    std::array<ProductVector, ProductBatch::kMost> x;
-    for (size_t first = 0; first < frames.size(); first += group_size) {
-      const auto group = frames.subspan(first, std::min(group_size, frames.size() - first));
-      for (size_t i = 0; i < group.size(); ++i) x[i] = x_.Read(group[i], integers, memory, i);
-      if (parts_.size() == 1) {
-        MultiplyPart(parts_[0], ProductChunks(*parts_[0].pool).PanelsOf(chunks), group, x);
-        continue;
-      }
-      const size_t end = std::min(chunks.end * parts_of_chunk_, parts_.size());
-      for (size_t i = chunks.begin * parts_of_chunk_; i < end; ++i) {
-        MultiplyPart(parts_[i], {0, parts_[i].pool->panels()}, group, x);
-      }
-    }
+    x_.WithMemory(integers, [&](auto memory) { MultiplyAll(frames, chunks, integers, memory); });
   }
   // A chunk is a position; if all positions have one vector in common, a chunk is rows of the
   // codebook.
@@ -78,6 +64,24 @@ class PartialProductsKernel {
     uint64_t x_first;  // where the position's part of x begins
     uint64_t partial_first;
   };
+
+  void MultiplyAll(std::span<StreamFrame> frames, Chunks chunks, bool integers,
+                   ProductInput::Memory memory) const {
+    const size_t group_size = x_.Capacity(integers, memory);
+    std::array<ProductVector, ProductBatch::kMost> x;
+    for (size_t first = 0; first < frames.size(); first += group_size) {
+      const auto group = frames.subspan(first, std::min(group_size, frames.size() - first));
+      for (size_t i = 0; i < group.size(); ++i) x[i] = x_.Read(group[i], integers, memory, i);
+      if (parts_.size() == 1) {
+        MultiplyPart(parts_[0], ProductChunks(*parts_[0].pool).PanelsOf(chunks), group, x);
+        continue;
+      }
+      const size_t end = std::min(chunks.end * parts_of_chunk_, parts_.size());
+      for (size_t i = chunks.begin * parts_of_chunk_; i < end; ++i) {
+        MultiplyPart(parts_[i], {0, parts_[i].pool->panels()}, group, x);
+      }
+    }
+  }
 
   void MultiplyPart(const Part& part, PanelRange panels, std::span<StreamFrame> frames,
                     std::span<const ProductVector> x) const {
@@ -109,13 +113,13 @@ class CodedSumsKernel {
     const CodingScheme& scheme = context.plan.weights[op.table].coded()->scheme;
     firsts_ = PartialFirsts(scheme);
     if (scheme.combine == Combine::kMean) divisor_ = static_cast<float>(scheme.positions);
-    const uint64_t tile_bytes = kTileWords * (scheme.positions + sizeof(float));
+    const uint64_t tile_bytes = kCodeTileRows * (scheme.positions + sizeof(float));
     tiles_of_chunk_ = (kPhaseChunkBytes + tile_bytes - 1) / tile_bytes;
   }
 
   void operator()(StreamFrame& frame, Chunks chunks) const {
     const size_t end = std::min(chunks.end * tiles_of_chunk_, Tiles());
-    const size_t begin = chunks.begin * tiles_of_chunk_, first = begin * kTileWords;
+    const size_t begin = chunks.begin * tiles_of_chunk_, first = begin * kCodeTileRows;
     const Finish part = finish_.From(first);
     vector_->coded_sums(codes_->tiles(begin, end), firsts_.data(), partial_.At<float>(frame),
                         divisor_, part, y_.At<float>(frame) + y_offset_ + first);
@@ -128,7 +132,7 @@ class CodedSumsKernel {
   }
 
  private:
-  size_t Tiles() const { return (codes_->words + kTileWords - 1) / kTileWords; }
+  size_t Tiles() const { return (codes_->rows + kCodeTileRows - 1) / kCodeTileRows; }
 
   const VectorFunctions* vector_;
   SharedCodes codes_;
@@ -178,7 +182,7 @@ Kernel BindOp(const CodedSums& op, const BindContext& context) {
   // A few rows with many codes each, padded to a full tile, would take far more memory than in the
   // file.
   constexpr uint32_t kFewPositions = 64;
-  if (Rows(table.shape) < kTileWords && scheme.positions > kFewPositions) return {};
+  if (Rows(table.shape) < kCodeTileRows && scheme.positions > kFewPositions) return {};
   context.weights.Claim(BytesOfPositions(table));
   CodedSumsKernel kernel(op, context);
   std::vector<MemoryRange> memory = kernel.WeightMemory();

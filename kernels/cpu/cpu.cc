@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "kernels/cpu/bind.h"
-#include "kernels/ref/cluster_words.h"
+#include "kernels/ref/cluster_tokens.h"
 #include "kernels/ref/ref.h"
 
 namespace kinglet::cpu {

@@ -72,7 +72,7 @@ Kernel BindOp(const CacheAppend& op, const BindContext& context) {
   const bool nine_bits = keys.element == Element::kCode9;
   return {EachFrame(
       [hidden = context.layout[op.hidden], keys = context.layout[op.keys],
-       words = context.layout[op.words], capacity = op.capacity, nine_bits,
+       tokens = context.layout[op.tokens], capacity = op.capacity, nine_bits,
        row_bytes = BytesOf(keys, keys.count / op.capacity, sizeof(float))](StreamFrame& frame) {
         if (frame.position == 0) return;
         const size_t slot = RingSlot(frame.position - 1, capacity);
@@ -84,7 +84,7 @@ Kernel BindOp(const CacheAppend& op, const BindContext& context) {
         } else {
           std::memcpy(key, hidden.At<std::byte>(frame), row_bytes);
         }
-        words.At<uint32_t>(frame)[slot] = frame.token;
+        tokens.At<uint32_t>(frame)[slot] = frame.token;
       })};
 }
 

@@ -1,6 +1,7 @@
 // The embedding's row of a token. Rows are read from the model file's memory. Only a table that is
 // also the weight of a product (tied embeddings) is read from that weight's panels.
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -38,9 +39,12 @@ class StoredRows {
     if (!panels_) {
       reader_->Floats(row, out);
     } else if (panels_->integer()) {
-      int16_t codes[kMaxColumns];
-      panels_->CopyCodes(row, *vector_, codes);
-      vector_->dequantise(codes, panels_->cols(), panels_->scale(row), out);
+      int16_t codes[256];
+      for (size_t begin = 0; begin < panels_->cols(); begin += std::size(codes)) {
+        const size_t end = std::min<size_t>(begin + std::size(codes), panels_->cols());
+        panels_->CopyCodes(row, begin, end, *vector_, codes);
+        vector_->dequantise(codes, end - begin, panels_->scale(row), out + begin);
+      }
     } else {
       panels_->CopyFloats(row, out);
     }
@@ -54,6 +58,9 @@ class StoredRows {
   SharedPanels panels_;  // null if rows are read from the file, by reader_
   std::shared_ptr<const RowReader> reader_;
 };
+
+// The most codes of a row for which the stack has room.
+constexpr uint64_t kMaxPositions = 1024;
 
 // Rows of any table.
 class TableRows {
@@ -71,7 +78,7 @@ class TableRows {
   static bool Served(const TensorView& table) {
     const CodedView* coded = table.coded();
     return Cols(table.shape) <= kMaxColumns &&
-           (coded == nullptr || coded->scheme.positions <= kMaxColumns);
+           (coded == nullptr || coded->scheme.positions <= kMaxPositions);
   }
 
   size_t cols() const { return cols_; }
@@ -84,21 +91,14 @@ class TableRows {
       stored_.Floats(row, out);
       return;
     }
-    uint32_t parts[kMaxColumns];
+    uint32_t parts[kMaxPositions];
     codes_->CodebookRows(row, parts);
-    const size_t length = stored_.cols(), positions = codes_->positions();
-    float part[kMaxColumns];
-    for (size_t j = 0; j < positions; ++j) {
-      if (combine_ == Combine::kConcatenate || j == 0) {
-        stored_.Floats(parts[j], out + j * length);
-      } else {
-        stored_.Floats(parts[j], part);
-        vector.add(part, length, out);
-      }
+    const auto used = std::span(parts).first(codes_->positions());
+    if (combine_ == Combine::kConcatenate) {
+      for (size_t j = 0; j < used.size(); ++j) stored_.Floats(used[j], out + j * stored_.cols());
+    } else {
+      AddParts(used, vector, out);
     }
-    if (combine_ != Combine::kMean) return;
-    const auto count = static_cast<float>(positions);
-    std::for_each(out, out + length, [count](float& value) { value /= count; });
   }
   std::vector<MemoryRange> Memory(uint64_t row) const {
     if (!codes_) return stored_.Memory(row);
@@ -112,6 +112,21 @@ class TableRows {
   }
 
  private:
+  // The sum or the mean of the codebook's rows. Not inlined, for the stack that this alone takes.
+  [[gnu::noinline]] void AddParts(std::span<const uint32_t> parts, const VectorFunctions& vector,
+                                  float* out) const {
+    const size_t length = stored_.cols();
+    stored_.Floats(parts[0], out);
+    float part[kMaxColumns];
+    for (const uint32_t each : parts.subspan(1)) {
+      stored_.Floats(each, part);
+      vector.add(part, length, out);
+    }
+    if (combine_ != Combine::kMean) return;
+    const auto count = static_cast<float>(parts.size());
+    std::for_each(out, out + length, [count](float& value) { value /= count; });
+  }
+
   static WeightId StoredIn(WeightId id, const BindContext& context) {
     const CodedView* coded = context.plan.weights[id].coded();
     return coded != nullptr ? coded->scheme.codebook : id;
@@ -122,6 +137,9 @@ class TableRows {
   std::optional<CodedRows> codes_;
   Combine combine_ = Combine::kConcatenate;
 };
+
+// The most elements of a row that a projection multiplies: both take stack at the same time.
+constexpr uint64_t kMaxProjected = 4096;
 
 // ChunkPairs for a row of integers that is multiplied with a projection of integers.
 size_t RowChunkPairs(int table_bits, int projection_bits) {
@@ -141,7 +159,7 @@ class BinRows {
     }
   }
 
-  // Returns false if no bin contains the word.
+  // Returns false if no bin contains the token.
   bool Row(uint32_t token, float* out) const {
     const Bin* bin = BinOf(token);
     if (bin == nullptr) return false;
@@ -182,12 +200,12 @@ class BinRows {
   void Project(const Bin& bin, size_t row, float* out) const {
     const int table_bits = bin.table.integer_bits();
     if (table_bits == 0 || !bin.projection->integer()) {
-      float values[kMaxColumns];
+      float values[kMaxProjected];
       bin.table.Row(row, *vector_, values);
       Multiply(*vector_, *bin.projection, {nullptr, 1.0f, values}, 1, Finish{}, out);
       return;
     }
-    int16_t codes[kMaxColumns];
+    int16_t codes[kMaxProjected];
     bin.table.stored().Codes(row, codes);
     Multiply(*vector_, *bin.projection, {codes, bin.table.stored().Scale(row), nullptr},
              RowChunkPairs(table_bits, bin.projection->bits()), Finish{}, out);
@@ -216,8 +234,10 @@ Kernel BindOp(const EmbedRow& op, const BindContext& context) {
   for (const EmbeddingBin& bin : op.bins) {
     const TensorView& table = context.plan.weights[bin.table];
     if (!TableRows::Served(table)) return {};
+    if (!bin.projection) continue;
+    if (Cols(table.shape) > kMaxProjected) return {};
     const int table_bits = RowReader::IntegerBits(table);
-    if (!bin.projection || table_bits == 0) continue;
+    if (table_bits == 0) continue;
     const int bits = RowReader::IntegerBits(context.plan.weights[*bin.projection]);
     if (bits != 0 && RowChunkPairs(table_bits, bits) == 0) return {};
   }

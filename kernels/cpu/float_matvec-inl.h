@@ -24,6 +24,8 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 // memory.
 constexpr size_t kGroupFloats = 8;
 constexpr size_t kPartColumns = 128;  // a multiple of 16, of which a tile of 1,024 is one
+// Sums of more tiles than these levels fold are computed vector by vector.
+constexpr size_t kLevelsOfMany = 4;
 
 // Calls done(i, sums) for each vector, with the result of OrderedColumns. prepare(base, count) is
 // called before the first of `count` <= kPartColumns columns from base on. REQUIRES: count <=
@@ -39,9 +41,15 @@ HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t coun
     }
     return;
   }
+  if (n >= kSumTile << kLevelsOfMany) {
+    for (size_t v = 0; v < count; ++v) {
+      done(v, OrderedColumns(d, vectors[v].x, n, prepare, column));
+    }
+    return;
+  }
   constexpr size_t kVectorSize = hn::MaxLanes(D());
   alignas(64) float waiting[kGroupFloats][kSumChains * kVectorSize];
-  PairwiseFold<D> tiles[kGroupFloats];
+  PairwiseFold<D, kLevelsOfMany> tiles[kGroupFloats];
   for (size_t begin = 0; begin < n; begin += kSumTile) {
     const size_t end = n - begin < kSumTile ? n : begin + kSumTile;
     for (size_t part = begin; part < end; part += kPartColumns) {
@@ -118,9 +126,36 @@ class DecodedRows {
   const float* scales_;
 };
 
+// At most kPartColumns columns, which several vectors have decoded once. A function of its own, as
+// it takes a third of the stack of the next one.
 template <CodeForm kForm>
-void DecodedProductOfForm(const CodePanels& weight, const RealVector* vectors, size_t count,
-                          const Finish& finish) {
+HWY_NOINLINE void DecodedProductOfFew(const CodePanels& weight, const RealVector* vectors,
+                                      size_t count, const Finish& finish) {
+  const Floats d;
+  const size_t cols = weight.cols;
+  alignas(64) float columns[DecodedRows<kForm>::kMostColumns * kWidth];
+  for (size_t row = 0; row < weight.rows; row += kWidth) {
+    DecodedRows<kForm> rows(weight, row, columns);
+    const auto decode = [&](size_t base, size_t n) HWY_ATTR { rows.Decode(base, n); };
+    const auto column = [&](size_t base, size_t offset)
+                            HWY_ATTR { return rows.Column(base + offset); };
+    if (count == 1) {
+      FinishRows(finish, OrderedColumnsOfTile(d, vectors->x, cols, decode, column), row,
+                 weight.rows, vectors->y);
+      continue;
+    }
+    rows.Decode(0, cols);
+    for (size_t v = 0; v < count; ++v) {
+      const auto sums = OrderedColumnsOfTile(
+          d, vectors[v].x, cols, [](size_t, size_t) {}, column);
+      FinishRows(finish, sums, row, weight.rows, vectors[v].y);
+    }
+  }
+}
+
+template <CodeForm kForm>
+HWY_NOINLINE void DecodedProductOfMany(const CodePanels& weight, const RealVector* vectors,
+                                       size_t count, const Finish& finish) {
   const Floats d;
   alignas(64) float columns[DecodedRows<kForm>::kMostColumns * kWidth];
   for (size_t row = 0; row < weight.rows; row += kWidth) {
@@ -140,6 +175,16 @@ void DecodedProductOfForm(const CodePanels& weight, const RealVector* vectors, s
                              FinishRows(finish, sums, row, weight.rows, vectors[begin + v].y);
                            });
     }
+  }
+}
+
+template <CodeForm kForm>
+HWY_INLINE void DecodedProductOfForm(const CodePanels& weight, const RealVector* vectors,
+                                     size_t count, const Finish& finish) {
+  if (weight.cols <= kPartColumns) {
+    DecodedProductOfFew<kForm>(weight, vectors, count, finish);
+  } else {
+    DecodedProductOfMany<kForm>(weight, vectors, count, finish);
   }
 }
 

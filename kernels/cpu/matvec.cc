@@ -40,40 +40,46 @@ class MatVecKernel {
   void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
     const PanelRange panels = chunks_.PanelsOf(chunks);
     if (HasMany(frames)) return MultiplyMany(frames, panels);
-    const bool drops = can_drop_logits() && !frames.empty() && !frames.front().keeps_logits &&
-                       AnswerOf(frames.front()) == nullptr;
-    const size_t max_vectors = x_.Capacity(weight_->integer());
-    const size_t group_size = drops ? std::min(max_vectors, kDroppedTogether) : max_vectors;
-    ProductInput::Memory memory;
-    for (size_t first = 0; first < frames.size(); first += group_size) {
-      const auto group = frames.subspan(first, std::min(group_size, frames.size() - first));
-      ProductBatch batch = BatchOf(group, memory);
-      if (sums_) {
-        MultiplyAndSum(batch, group, panels, drops);
-      } else {
-        batch.Multiply(*vector_, *weight_, panels, chunk_pairs_, finish_);
-      }
+    if (can_drop_logits() && !frames.empty() && frames.front().logits.is_nowhere) {
+      ProductInput::WithMemoryForFew<kDroppedCols, kDroppedTogether>([&](auto memory) {
+        alignas(64) float dropped[kDroppedTogether * kDroppedStride];
+        ForEachGroup(frames, kDroppedTogether, memory, [&](ProductBatch& batch, auto group) {
+          MultiplyAndSum(batch, group, panels, dropped);
+        });
+      });
+      return;
     }
+    x_.WithMemory(weight_->integer(), [&](auto memory) {
+      ForEachGroup(frames, ProductBatch::kMost, memory, [&](ProductBatch& batch, auto group) {
+        if (sums_) {
+          MultiplyAndSum(batch, group, panels, nullptr);
+        } else {
+          batch.Multiply(*vector_, *weight_, panels, chunk_pairs_, finish_);
+        }
+      });
+    });
   }
-  // Kernel::make_logits.
+  // LogitMaker::make.
   void MakeLogits(StreamFrame frame, uint64_t first, uint64_t count) const {
     const PanelRange panels = {first / kPanelRows, (first + count + kPanelRows - 1) / kPanelRows};
-    ProductInput::Memory memory;
-    BatchOf({&frame, 1}, memory).Multiply(*vector_, *weight_, panels, chunk_pairs_, finish_);
+    x_.WithMemory(weight_->integer(), [&](auto memory) {
+      BatchOf({&frame, 1}, memory).Multiply(*vector_, *weight_, panels, chunk_pairs_, finish_);
+    });
   }
   bool can_drop_logits() const { return sums_ && weight_->cols() <= kDroppedCols; }
   bool can_bound_logits() const {
     return can_drop_logits() && weight_->integer() && x_.gives_codes();
   }
-  // Kernel::has_finite_logits. REQUIRES: can_drop_logits(). A logit is a sum of products of
+  // LogitMaker::are_finite. REQUIRES: can_drop_logits(). A logit is a sum of products of
   // integers, times both scales, and a bias.
   bool HasFiniteLogits(StreamFrame frame) const {
-    ProductInput::Memory memory;
-    const ProductVector x = x_.Read(frame, true, memory, 0);
+    float scale = 0;
+    ProductInput::WithMemoryForFew<kDroppedCols, 1>(
+        [&](auto memory) { scale = x_.Read(frame, true, memory, 0).scale; });
     const double largest_product = std::ldexp(1.0, weight_->bits() - 1) * -double{INT16_MIN};
     const double largest_sum = static_cast<double>(weight_->cols()) * largest_product;
     const double largest =
-        largest_sum * weight_->largest_scale() * x.scale + (biases_ ? biases_->largest : 0);
+        largest_sum * weight_->largest_scale() * scale + (biases_ ? biases_->largest : 0);
     return largest < FLT_MAX / 2;  // half, for the rounding of sums; false for NaN
   }
   size_t chunks() const { return chunks_.count(); }
@@ -104,9 +110,21 @@ class MatVecKernel {
   }
   // Where a query wants the logits instead of in the frame, or null.
   float* AnswerOf(const StreamFrame& frame) const {
-    return can_drop_logits() ? frame.logits : nullptr;
+    return can_drop_logits() ? frame.logits.answer : nullptr;
   }
-  ProductBatch BatchOf(std::span<StreamFrame> frames, ProductInput::Memory& memory) const {
+  // Calls use(batch, frames) for at most `most` frames at a time, and as many as `memory` has room
+  // for.
+  template <class Use>
+  void ForEachGroup(std::span<StreamFrame> frames, size_t most, ProductInput::Memory memory,
+                    const Use& use) const {
+    const size_t group_size = std::min(most, x_.Capacity(weight_->integer(), memory));
+    for (size_t first = 0; first < frames.size(); first += group_size) {
+      const auto group = frames.subspan(first, std::min(group_size, frames.size() - first));
+      ProductBatch batch = BatchOf(group, memory);
+      use(batch, group);
+    }
+  }
+  ProductBatch BatchOf(std::span<StreamFrame> frames, ProductInput::Memory memory) const {
     ProductBatch batch;
     for (StreamFrame& frame : frames) {
       float* const answer = AnswerOf(frame);
@@ -115,13 +133,12 @@ class MatVecKernel {
     }
     return batch;
   }
-  // With `drops` the logits are not stored in the frames.
+  // If `dropped` is not null, it receives the logits of each tile in place of the frames.
   void MultiplyAndSum(ProductBatch& batch, std::span<const StreamFrame> frames, PanelRange panels,
-                      bool drops) const {
-    alignas(64) float dropped[kDroppedTogether * kDroppedStride];
+                      float* dropped) const {
     for (size_t begin = panels.begin; begin < panels.end; begin += kTilePanels) {
       const size_t end = std::min(begin + kTilePanels, panels.end), tile = begin / kTilePanels;
-      if (drops) batch.MoveOutputs(dropped, kDroppedStride, begin * kPanelRows);
+      if (dropped != nullptr) batch.MoveOutputs(dropped, kDroppedStride, begin * kPanelRows);
       for (size_t i = 0; i < frames.size(); ++i) {
         batch.KeepLargest(i, sums_->LargestOf(frames[i], tile));
       }
@@ -202,12 +219,12 @@ Kernel BindOp(const MatVec& op, const BindContext& context) {
     bound.work_bytes = many->WorkBytes();
   }
   if (kernel.can_drop_logits()) {
-    bound.make_logits = [kernel](const StreamFrame& frame, uint64_t first, uint64_t count) {
+    bound.logits.make = [kernel](const StreamFrame& frame, uint64_t first, uint64_t count) {
       kernel.MakeLogits(frame, first, count);
     };
   }
   if (kernel.can_bound_logits()) {
-    bound.has_finite_logits = [kernel](const StreamFrame& frame) {
+    bound.logits.are_finite = [kernel](const StreamFrame& frame) {
       return kernel.HasFiniteLogits(frame);
     };
   }

@@ -68,8 +68,9 @@ HWY_INLINE float FoldChains(const float* chains) {
 }
 
 // Tile results, folded pairwise as they come: after n tiles the stack contains one partial sum
-// per set bit of n. Each element of the vectors is a sum of its own.
-template <class D>
+// per set bit of n. Each element of the vectors is a sum of its own. REQUIRES: at most
+// 2^kLevels tiles; a size_t can count at most 2^54 of 1,024 elements.
+template <class D, size_t kLevels = 54>
 class PairwiseFold {
  public:
   using V = hn::Vec<D>;
@@ -88,9 +89,8 @@ class PairwiseFold {
 
  private:
   HWY_INLINE float* At(size_t i) { return stack_ + i * hn::MaxLanes(D()); }
-  // A size_t can count at most 2^54 tiles of 1,024 elements. Elements are written before they are
-  // read.
-  HWY_ALIGN float stack_[56 * hn::MaxLanes(D())];
+  // Elements are written before they are read.
+  HWY_ALIGN float stack_[kLevels * hn::MaxLanes(D())];
   size_t depth_ = 0;
   size_t count_ = 0;
 };
@@ -194,9 +194,10 @@ HWY_INLINE hn::Vec<D> ColumnTile(D d, const float* x, size_t begin, size_t end,
   return FoldColumns(chains);
 }
 
+// REQUIRES: n <= kSumTile.
 template <class D, class Prepare, class Column>
-HWY_INLINE hn::Vec<D> OrderedColumns(D d, const float* x, size_t n, const Prepare& prepare,
-                                     const Column& column) {
+HWY_INLINE hn::Vec<D> OrderedColumnsOfTile(D d, const float* x, size_t n, const Prepare& prepare,
+                                           const Column& column) {
   if (n < kShortSum) {
     auto total = hn::Zero(d);
     for (size_t base = 0; base < n; base += kSumChains) {
@@ -208,7 +209,13 @@ HWY_INLINE hn::Vec<D> OrderedColumns(D d, const float* x, size_t n, const Prepar
     }
     return total;
   }
-  if (n <= kSumTile) return ColumnTile(d, x, 0, n, prepare, column);
+  return ColumnTile(d, x, 0, n, prepare, column);
+}
+
+template <class D, class Prepare, class Column>
+HWY_INLINE hn::Vec<D> OrderedColumns(D d, const float* x, size_t n, const Prepare& prepare,
+                                     const Column& column) {
+  if (n <= kSumTile) return OrderedColumnsOfTile(d, x, n, prepare, column);
   PairwiseFold<D> tiles;
   for (size_t begin = 0; begin < n; begin += kSumTile) {
     const size_t end = n - begin < kSumTile ? n : begin + kSumTile;

@@ -80,10 +80,10 @@ void InterleaveCodes(const int16_t* codes, size_t cols, std::byte* tiles, uint64
     const auto used = hn::Set(rows, ~uint64_t{0} >> (16 * unused));
     uint64_t tile_signs = 0;
     for (size_t r = 0; r < kPanelRows; r += 4) {
-      uint64_t words[4];  // a row's four codes each
-      for (size_t i = 0; i < 4; ++i) std::memcpy(&words[i], codes + (r + i) * cols + col, 8);
-      const auto first = hn::BitCast(bytes, hn::And(hn::LoadU(rows, words), used));
-      const auto second = hn::BitCast(bytes, hn::And(hn::LoadU(rows, words + 2), used));
+      uint64_t row_codes[4];  // a row's four codes each
+      for (size_t i = 0; i < 4; ++i) std::memcpy(&row_codes[i], codes + (r + i) * cols + col, 8);
+      const auto first = hn::BitCast(bytes, hn::And(hn::LoadU(rows, row_codes), used));
+      const auto second = hn::BitCast(bytes, hn::And(hn::LoadU(rows, row_codes + 2), used));
       const auto low = hn::TableLookupBytes(hn::ConcatEven(bytes, second, first), order);
       const auto high = hn::TableLookupBytes(hn::ConcatOdd(bytes, second, first), order);
       hn::StoreU(low, bytes, reinterpret_cast<uint8_t*>(tiles) + r * 4);

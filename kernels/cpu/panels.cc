@@ -39,12 +39,12 @@ void WriteFieldsTile(const int16_t* codes, uint64_t stride, CodeForm form, std::
   // Adding half of the range to an integer in two's complement flips its highest bit.
   const auto turned = static_cast<uint32_t>(FieldOffset(form)) * 0x10001;
   for (uint64_t r = 0; r < kPanelRows; ++r, codes += stride, tile += sizeof(uint32_t)) {
-    uint32_t words = 0;
+    uint32_t packed = 0;
     for (int field = 0; field < last; ++field) {
-      words |= (LowBitsOf(codes + 2 * field, bits) ^ turned) << (field * bits);
+      packed |= (LowBitsOf(codes + 2 * field, bits) ^ turned) << (field * bits);
     }
-    words |= LowBitsOf(codes + 2 * last, 16 - last * bits) << (last * bits);
-    std::memcpy(tile, &words, sizeof(words));
+    packed |= LowBitsOf(codes + 2 * last, 16 - last * bits) << (last * bits);
+    std::memcpy(tile, &packed, sizeof(packed));
   }
 }
 
@@ -133,29 +133,30 @@ void Panels::WriteFloats(uint64_t row, const float* values) {
   for (uint64_t col = 0; col < cols_; ++col) values_[RealAt(cols_, row, col)] = values[col];
 }
 
-void Panels::CopyCodes(uint64_t row, const VectorFunctions& vector, int16_t* out) const {
+void Panels::CopyCodes(uint64_t row, uint64_t begin, uint64_t end, const VectorFunctions& vector,
+                       int16_t* out) const {
   const uint64_t first = row / kPanelRows * TilesOf(form_, cols_);
   const uint64_t tile_cols = TileCols(form_);
-  for (uint64_t col = 0; col < cols_; ++col) {
+  for (uint64_t col = begin; col < end; ++col) {
     const uint64_t tile = first + col / tile_cols, entry = EntryOf(form_, row, col);
     const std::byte* at = codes_.data() + tile * kTileBytes;
     if (IsOf16Bits(form_)) {
-      int16_t word = 0;
-      std::memcpy(&word, at + entry * sizeof(int16_t), sizeof(int16_t));
+      int16_t code = 0;
+      std::memcpy(&code, at + entry * sizeof(int16_t), sizeof(int16_t));
       if (const int bits = FieldBits(form_); bits != 0) {
         const auto field = static_cast<int>(col % tile_cols / 2);
-        const int rest = word >> (field * bits);
-        word = static_cast<int16_t>(
+        const int rest = code >> (field * bits);
+        code = static_cast<int16_t>(
             field == LastField(form_) ? rest : (rest & ((1 << bits) - 1)) - FieldOffset(form_));
       }
-      out[col] = word;
+      *out++ = code;
       continue;
     }
     const int low = std::to_integer<int>(at[entry]);
     const bool negative = form_ == CodeForm::kBytes
                               ? low > INT8_MAX
                               : (signs_[tile] >> vector.sign_place(entry) & 1) != 0;
-    out[col] = static_cast<int16_t>(negative ? low - 256 : low);
+    *out++ = static_cast<int16_t>(negative ? low - 256 : low);
   }
 }
 

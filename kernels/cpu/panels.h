@@ -72,8 +72,13 @@ class Panels {
   // Writes row `row` from values [cols]. Rows are written in order; the last row's call writes the
   // padding too. REQUIRES: !integer().
   void WriteFloats(uint64_t row, const float* values);
-  // Reads a row back, to out[cols]. `vector` are the functions that wrote it.
-  void CopyCodes(uint64_t row, const VectorFunctions& vector, int16_t* out) const;
+  // Reads a row back, to out[cols], or columns [begin, end) of it, to out[end - begin]. `vector`
+  // are the functions that wrote it.
+  void CopyCodes(uint64_t row, const VectorFunctions& vector, int16_t* out) const {
+    CopyCodes(row, 0, cols_, vector, out);
+  }
+  void CopyCodes(uint64_t row, uint64_t begin, uint64_t end, const VectorFunctions& vector,
+                 int16_t* out) const;
   void CopyFloats(uint64_t row, float* out) const;
   float scale(uint64_t row) const { return scales_[row]; }  // REQUIRES: integer()
   float largest_scale() const { return largest_scale_; }    // of the rows written so far, or 0

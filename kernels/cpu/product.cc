@@ -1,6 +1,7 @@
 #include "kernels/cpu/product.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "kernels/numerics.h"
@@ -85,15 +86,16 @@ bool ProductInput::ServedWith(int weight_bits) const {
   return (x_.real() || x_.code16()) && count_ <= kMaxColumns && ChunkPairsWith(weight_bits) > 0;
 }
 
-size_t ProductInput::Capacity(bool integers) const {
-  const bool as_is = x_.code16() ? integers : !fixed_point_;
-  if (as_is || count_ == 0) return ProductBatch::kMost;
-  return std::clamp<size_t>(kMaxColumns / count_, 1, ProductBatch::kMost);
+size_t ProductInput::Capacity(bool integers, Memory memory) const {
+  const size_t bytes = BytesComputed(integers);
+  if (bytes == 0) return ProductBatch::kMost;
+  return std::clamp<size_t>(memory.size() / bytes, 1, ProductBatch::kMost);
 }
 
-ProductVector ProductInput::Read(const StreamFrame& frame, bool integers, Memory& memory,
+ProductVector ProductInput::Read(const StreamFrame& frame, bool integers, Memory memory,
                                  size_t place) const {
-  int16_t* codes = memory.codes + place * count_;
+  std::byte* const computed = memory.data() + place * BytesComputed(integers);
+  auto* const floats = reinterpret_cast<float*>(computed);
   ProductVector x;
   if (x_.code16()) {
     x.codes = x_.slot.At<int16_t>(frame);
@@ -104,15 +106,28 @@ ProductVector ProductInput::Read(const StreamFrame& frame, bool integers, Memory
     // Rule 2: rounded to 15-bit fixed point with one scale for the vector.
     const float scale =
         vector_->largest_magnitude(x.floats, count_) / static_cast<float>(kFixedPointLimit);
-    if (scale == 0.0f) {
-      std::fill_n(codes, count_, int16_t{0});
-    } else {
-      vector_->fixed_point(x.floats, count_, scale, codes);
+    const auto round = [&](size_t first, size_t count, int16_t* codes) {
+      if (scale == 0.0f) {
+        std::fill_n(codes, count, int16_t{0});
+      } else {
+        vector_->fixed_point(x.floats + first, count, scale, codes);
+      }
+    };
+    const float used_scale = scale == 0.0f ? 1.0f : scale;
+    if (integers) {
+      auto* const codes = reinterpret_cast<int16_t*>(computed);
+      round(0, count_, codes);
+      return {codes, used_scale, nullptr};
     }
-    x = {codes, scale == 0.0f ? 1.0f : scale, nullptr};
+    int16_t codes[256];
+    for (size_t first = 0; first < count_; first += std::size(codes)) {
+      const size_t count = std::min(std::size(codes), count_ - first);
+      round(first, count, codes);
+      vector_->dequantise(codes, count, used_scale, floats + first);
+    }
+    return {nullptr, 1.0f, floats};
   }
   if (integers) return x;
-  float* floats = memory.floats + place * count_;
   vector_->dequantise(x.codes, count_, x.scale, floats);
   return {nullptr, 1.0f, floats};
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "kernels/cpu/bind.h"
 
@@ -93,17 +94,37 @@ class ProductInput {
   bool as_is() const { return x_.real() && !fixed_point_; }
   const float* Floats(const StreamFrame& frame) const { return x_.slot.At<float>(frame); }
 
-  // Memory for vectors that reading computes. Large; the caller keeps it on its stack.
-  struct Memory {
-    float floats[kMaxColumns];
-    int16_t codes[kMaxColumns];
-  };
-  // How many vectors one Memory has room for, at most ProductBatch::kMost. `integers` is whether
+  // 64-byte aligned memory for vectors that reading computes.
+  using Memory = std::span<std::byte>;
+  // Calls use(memory) with memory on the stack: none if reading computes nothing, so that the
+  // vectors and what multiplies them as they are do not take stack together. `integers` is whether
   // the weight is integer.
-  size_t Capacity(bool integers) const;
-  ProductVector Read(const StreamFrame& frame, bool integers, Memory& memory, size_t place) const;
+  template <class Use>
+  void WithMemory(bool integers, const Use& use) const {
+    if (BytesComputed(integers) == 0) return use(Memory());
+    OnStack<kMaxColumns * sizeof(float)>(use);
+  }
+  // WithMemory for `most` vectors of at most kCols elements.
+  template <size_t kCols, size_t kMost, class Use>
+  static void WithMemoryForFew(const Use& use) {
+    OnStack<kMost*(kCols * sizeof(float))>(use);
+  }
+  // How many vectors the memory has room for, from 1 to ProductBatch::kMost.
+  size_t Capacity(bool integers, Memory memory) const;
+  ProductVector Read(const StreamFrame& frame, bool integers, Memory memory, size_t place) const;
 
  private:
+  template <size_t kBytes, class Use>
+  [[gnu::noinline]] static void OnStack(const Use& use) {
+    alignas(64) std::byte memory[kBytes];
+    use(Memory(memory));
+  }
+  // The bytes of a vector that reading computes; 0 if vectors are multiplied as they are.
+  size_t BytesComputed(bool integers) const {
+    if (x_.code16() ? integers : !fixed_point_) return 0;
+    return count_ * (integers ? sizeof(int16_t) : sizeof(float));
+  }
+
   const VectorFunctions* vector_;
   Operand x_;
   bool fixed_point_;

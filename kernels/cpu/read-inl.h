@@ -18,7 +18,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 uint64_t ReadLines(const std::byte* lines, size_t count) {
   const hn::CappedTag<uint64_t, 8> d;
   constexpr size_t kVectorElements = hn::MaxLanes(d), kLineElements = 8, kTogether = 4;
-  const auto* words = reinterpret_cast<const uint64_t*>(lines);
+  const auto* values = reinterpret_cast<const uint64_t*>(lines);
   // One sum for each vector of four lines, so that loads do not wait for sums.
   hn::Vec<decltype(d)> sums[kTogether * kLineElements / kVectorElements];
   for (auto& sum : sums) sum = hn::Zero(d);
@@ -26,13 +26,13 @@ uint64_t ReadLines(const std::byte* lines, size_t count) {
   for (; line + kTogether <= count; line += kTogether) {
     size_t at = line * kLineElements;
     for (auto& sum : sums) {
-      sum = hn::Xor(sum, hn::Load(d, words + at));
+      sum = hn::Xor(sum, hn::Load(d, values + at));
       at += kVectorElements;
     }
   }
   auto total = hn::Zero(d);
   for (size_t at = line * kLineElements; at < count * kLineElements; at += kVectorElements) {
-    total = hn::Xor(total, hn::Load(d, words + at));
+    total = hn::Xor(total, hn::Load(d, values + at));
   }
   for (const auto& sum : sums) total = hn::Xor(total, sum);
   alignas(64) uint64_t elements[kVectorElements];

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <utility>
@@ -19,8 +20,15 @@
 namespace kinglet::cpu {
 namespace {
 
-// Columns of values that are summed together: their chains fit in the first-level cache.
-constexpr size_t kPassColumns = 512;
+// Columns of values that are summed together: their chains fit in the first-level cache, with the
+// sums of tiles where a window has several.
+constexpr size_t kPassColumns = 512, kPassColumnsOfTiles = 256;
+// Heads whose values are summed together.
+constexpr size_t kPassHeads = 64;
+constexpr size_t kMostHeads = 1024;
+size_t PassColumns(const WindowAttention& op) {
+  return op.window > kSumTile ? kPassColumnsOfTiles : kPassColumns;
+}
 
 // A run of window slots whose rows lie one after the other, or which all have one row in common.
 template <class T>
@@ -45,7 +53,7 @@ class StreamedAttentionKernel {
         values_(context, op.values),
         weights_(context.layout[op.weights]),
         out_(context.layout[op.out]),
-        words_(op.masked ? context.layout[op.masked->words] : Slot{}),
+        tokens_(op.masked ? context.layout[op.masked->tokens] : Slot{}),
         scale_(AttentionScale<float>(op.key_size)) {
     if (const auto* relative = std::get_if<RelativeRows>(&op.positions)) {
       table_ = MakeRelativeTable(*relative, op.heads, op.key_size, op.window, context);
@@ -77,7 +85,7 @@ class StreamedAttentionKernel {
     for (size_t head = 0; head < op_.heads; ++head) {
       vector_->softmax(weights + head * op_.window, first, op_.window);
     }
-    const size_t head_count = std::max<size_t>(1, kPassColumns / op_.value_size);
+    const size_t head_count = std::clamp<size_t>(PassColumns(op_) / op_.value_size, 1, kPassHeads);
     for (size_t head = 0; head < op_.heads; head += head_count) {
       SumValues(runs, weights, first, head, std::min<size_t>(head_count, op_.heads - head),
                 out_.At<float>(frame));
@@ -155,7 +163,7 @@ class StreamedAttentionKernel {
     // Slots before `clamped` are as far away as the oldest row.
     const size_t clamped = window - table_->rows;
     if (first < clamped) {
-      float shifts[kMaxColumns];
+      float shifts[kMostHeads];
       vector_->real_head_dots({table_->keys.data(), KeyRow(), 1, heads, key_size}, queries, 1,
                               shifts);
       for (size_t head = 0; head < heads; ++head) {
@@ -173,10 +181,10 @@ class StreamedAttentionKernel {
   // Stores the token, and sets the scores of slots with masked tokens.
   void MaskScores(const StreamFrame& frame, size_t first, float* weights) const {
     const RingWindow ring = WindowOf(op_, frame.position);
-    uint32_t* words = words_.At<uint32_t>(frame);
-    words[ring.newest] = frame.token;
+    uint32_t* tokens = tokens_.At<uint32_t>(frame);
+    tokens[ring.newest] = frame.token;
     for (size_t s = first; s < op_.window; ++s) {
-      if (words[ring.Slot(static_cast<uint32_t>(s))] != op_.masked->token) continue;
+      if (tokens[ring.Slot(static_cast<uint32_t>(s))] != op_.masked->token) continue;
       for (size_t head = 0; head < op_.heads; ++head) weights[head * op_.window + s] = kMaskedScore;
     }
   }
@@ -210,10 +218,11 @@ class StreamedAttentionKernel {
                  size_t count, float* out) const {
     const size_t window = op_.window, columns = count * op_.value_size;
     const size_t chains = window < kShortSum ? 1 : kSumChains;
-    alignas(64) float sums[kSumChains * kPassColumns];
-    // Results of tiles, folded pairwise as they come.
+    // The chains, then the results of tiles, folded pairwise as they come.
+    alignas(64) float sums[(kSumChains + 1) * kPassColumns];
     constexpr size_t kDepth = 12;  // 2^20 slots are 2^10 tiles
-    alignas(64) float folded[kDepth * kPassColumns];
+    static_assert((kSumChains + kDepth) * kPassColumnsOfTiles <= std::size(sums));
+    float* const folded = sums + kSumChains * columns;
     size_t depth = 0, tiles = 0;
     for (size_t begin = 0; begin < window; begin += kSumTile, ++tiles) {
       const size_t end = std::min(window, begin + kSumTile);
@@ -242,7 +251,7 @@ class StreamedAttentionKernel {
     const ActivationQuantiser& quantiser = *op_.weights_quantiser;
     const size_t columns = count * op_.value_size;
     alignas(64) int32_t sums[kPassColumns] = {};
-    alignas(64) int16_t codes[kPassColumns * kSlots];  // at most one head for each column
+    alignas(64) int16_t codes[kPassHeads * kSlots];
     for (size_t begin = first; begin < op_.window; begin += kSlots) {
       const size_t end = std::min<size_t>(op_.window, begin + kSlots);
       for (size_t h = 0; h < count; ++h) {
@@ -261,14 +270,17 @@ class StreamedAttentionKernel {
   Operand qkv_, keys_, values_;
   std::shared_ptr<const RelativeTable> table_;   // null without relative positions
   std::shared_ptr<const std::vector<T>> start_;  // keys, then values of one slot
-  Slot weights_, out_, words_;
+  Slot weights_, out_, tokens_;
   float scale_;
 };
 
 }  // namespace
 
 Kernel BindStreamedAttention(const WindowAttention& op, const BindContext& context) {
-  if (op.value_size > kPassColumns || uint64_t{op.heads} * op.key_size > kMaxColumns) return {};
+  if (op.value_size > PassColumns(op) || op.heads > kMostHeads ||
+      uint64_t{op.heads} * op.key_size > kMaxColumns) {
+    return {};
+  }
   for (const BufferId ring : {op.keys, op.values}) {
     if (context.plan.buffer(ring).element == Element::kCode9) return {};
   }

@@ -35,10 +35,10 @@ HWY_INLINE hn::Vec<D8> SpreadSigns(D8 d8, const uint64_t* signs, size_t row) {
   const auto* const bytes = reinterpret_cast<const uint8_t*>(signs) + row / 2;
   if constexpr (kSignsByColumn) {
     const hn::Repartition<uint32_t, D8> d32;
-    uint32_t word;
-    std::memcpy(&word, bytes, sizeof word);
+    uint32_t packed;
+    std::memcpy(&packed, bytes, sizeof packed);
     const auto bits = hn::Shl(hn::Set(d32, 0x01010101u), hn::Iota(d32, 0));
-    const auto selected = hn::BitCast(d8, hn::And(hn::Set(d32, word), bits));
+    const auto selected = hn::BitCast(d8, hn::And(hn::Set(d32, packed), bits));
     return hn::VecFromMask(d8, hn::Eq(selected, hn::BitCast(d8, bits)));
   } else {
     return hn::VecFromMask(d8, hn::LoadMaskBits(d8, bytes));
@@ -68,10 +68,10 @@ class TileCodes {
   static constexpr int kBits = FieldBits(kForm);
   static constexpr int OffsetOf(size_t pair) { return pair + 1 < kPairs ? FieldOffset(kForm) : 0; }
   HWY_INLINE TileCodes(const std::byte* tile, const uint64_t*, size_t row)
-      : words_(InRegister(hn::Load(Codes(), reinterpret_cast<const int16_t*>(tile) + row * 2))) {}
+      : packed_(InRegister(hn::Load(Codes(), reinterpret_cast<const int16_t*>(tile) + row * 2))) {}
   template <size_t kPair>
   HWY_INLINE hn::Vec<Codes> Rest() const {
-    return hn::ShiftRight<static_cast<int>(kPair) * kBits>(words_);
+    return hn::ShiftRight<static_cast<int>(kPair) * kBits>(packed_);
   }
   template <size_t kPair>
   HWY_INLINE hn::Vec<Codes> Pair() const {
@@ -81,7 +81,7 @@ class TileCodes {
   }
 
  private:
-  hn::Vec<Codes> words_;
+  hn::Vec<Codes> packed_;
 };
 
 // Calls add(pair, codes) for each pair of columns, `pair` being a constant.

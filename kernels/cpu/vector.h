@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cluster_words.h"
+#include "kernels/cluster_tokens.h"
 #include "kernels/nine_bit_row.h"
 
 namespace kinglet::cpu {
@@ -99,13 +99,13 @@ struct RealPanels {
   const float* values;
 };
 
-// Codes of a coded table in tiles of 512 words: codes[tile][position][32-bit value][column].
-// Column l of 16 contains, packed at `bits` bits, the codes of words l, l + 16, ... of the tile,
+// Codes of a coded table in tiles of 512 rows: codes[tile][position][32-bit value][column].
+// Column l of 16 contains, packed at `bits` bits, the codes of rows l, l + 16, ... of the tile,
 // so that one shift unpacks a vector of codes. The last tile is padded with zeros. 64-byte
 // aligned.
-inline constexpr size_t kTileWords = 32 * kPanelRows;
+inline constexpr size_t kCodeTileRows = 32 * kPanelRows;
 struct CodeTiles {
-  uint64_t words;
+  uint64_t rows;
   uint32_t positions;
   int bits;
   const uint32_t* codes;
@@ -214,7 +214,7 @@ struct VectorFunctions {
   void (*real_product)(const RealPanels& weight, const RealVector* vectors, size_t count,
                        const Finish& finish);
 
-  // y[word] = sum over positions j of partial[firsts[j] + code(word, j)], added in order of j,
+  // y[row] = sum over positions j of partial[firsts[j] + code(row, j)], added in order of j,
   // divided by `divisor` unless that is 1, and the finish. REQUIRES: an index fits in 31 bits.
   void (*coded_sums)(const CodeTiles& codes, const uint64_t* firsts, const float* partial,
                      float divisor, const Finish& finish, float* y);
@@ -311,7 +311,7 @@ struct VectorFunctions {
   void (*qrnn_gates)(const float* input, const float* previous, size_t n, float* cell,
                      float* hidden);
 
-  // The functions of kernels/cluster_words.h, whose exponentials are the member above.
+  // The functions of kernels/cluster_tokens.h, whose exponentials are the member above.
   void (*log_probabilities)(const float* logits, size_t n, const ClusterTerms<float>& terms,
                             float* out);
   size_t (*at_least)(const float* logits, size_t n, const ClusterTerms<float>& terms,

@@ -3,7 +3,7 @@
 #include "kernels/cpu/vector_targets.h"
 
 #if HWY_TARGET & KINGLET_VECTOR_TARGETS
-#include "kernels/cpu/cluster_words-inl.h"
+#include "kernels/cpu/cluster_tokens-inl.h"
 #include "kernels/cpu/elementwise-inl.h"
 #include "kernels/cpu/panels-inl.h"
 #include "kernels/cpu/read-inl.h"
@@ -29,9 +29,9 @@ void AddElements(VectorFunctions& table) {
   table.gru_gates = UpdateGru;
   table.rnn_gates = UpdateRnn;
   table.qrnn_gates = UpdateQrnn;
-  table.log_probabilities = WordLogProbabilities;
-  table.at_least = WordsAtLeast;
-  table.mix = MixWords;
+  table.log_probabilities = TokenLogProbabilities;
+  table.at_least = TokensAtLeast;
+  table.mix = MixTokens;
   table.spread_codes = SpreadCodes;
   table.interleave_codes = InterleaveCodes;
   table.sign_place = SignPlace;

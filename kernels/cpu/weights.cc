@@ -149,13 +149,13 @@ SharedCodes WeightStore::Codes(WeightId id) {
   const TensorView& view = plan_.weights[id];
   const CodingScheme& scheme = view.coded()->scheme;
   auto tiled = std::make_shared<TiledCodes>();
-  tiled->words = Rows(view.shape);
+  tiled->rows = Rows(view.shape);
   tiled->positions = scheme.positions;
   tiled->bits = scheme.CodeBits();
-  const uint64_t words = RoundedUp(tiled->words, kTileWords) / kTileWords * scheme.positions *
-                         static_cast<uint64_t>(tiled->bits) * kPanelRows;
-  Claim(words * sizeof(uint32_t));
-  tiled->codes.resize(words);
+  const uint64_t values = RoundedUp(tiled->rows, kCodeTileRows) / kCodeTileRows * scheme.positions *
+                          static_cast<uint64_t>(tiled->bits) * kPanelRows;
+  Claim(values * sizeof(uint32_t));
+  tiled->codes.resize(values);
   shared = std::move(tiled);
   return shared;
 }
@@ -242,28 +242,28 @@ void WeightStore::LayOutMatrix(WeightId id) {
 }
 
 void WeightStore::LayOutCodes(WeightId id, TiledCodes& tiled) {
-  const CodedRows rows(plan_.weights[id]);
+  const CodedRows coded(plan_.weights[id]);
   const bool gives_back = memory_.release && kept_.count(id) == 0;
-  Releaser releaser(gives_back ? &memory_.release : nullptr, id, rows.Memory(0).size());
+  Releaser releaser(gives_back ? &memory_.release : nullptr, id, coded.Memory(0).size());
   const auto bits = static_cast<uint64_t>(tiled.bits);
   const uint64_t tile_size = tiled.positions * bits * kPanelRows;
   std::vector<uint32_t> codes(tiled.positions);
-  for (uint64_t word = 0; word < tiled.words; ++word) {
-    if (word % kTileWords == 0) {
-      std::fill_n(&tiled.codes[word / kTileWords * tile_size], tile_size, 0u);
+  for (uint64_t row = 0; row < tiled.rows; ++row) {
+    if (row % kCodeTileRows == 0) {
+      std::fill_n(&tiled.codes[row / kCodeTileRows * tile_size], tile_size, 0u);
     }
-    rows.Codes(word, codes.data());
-    const uint64_t column = word % kPanelRows;
-    const uint64_t bit = word % kTileWords / kPanelRows * bits;  // of the column
+    coded.Codes(row, codes.data());
+    const uint64_t column = row % kPanelRows;
+    const uint64_t bit = row % kCodeTileRows / kPanelRows * bits;  // of the column
     for (uint32_t j = 0; j < tiled.positions; ++j) {
-      const uint64_t stream = (word / kTileWords * tiled.positions + j) * bits;
+      const uint64_t stream = (row / kCodeTileRows * tiled.positions + j) * bits;
       uint32_t* at = &tiled.codes[(stream + bit / 32) * kPanelRows + column];
       const uint64_t field = uint64_t{codes[j]} << (bit % 32);
       *at |= static_cast<uint32_t>(field);
       if (bit % 32 + bits > 32) at[kPanelRows] |= static_cast<uint32_t>(field >> 32);
     }
-    releaser.ReachedRow(word + 1, word + 1 == tiled.words, [&](uint64_t begin, uint64_t end) {
-      return std::vector<MemoryRange>{rows.Memory(begin, end)};
+    releaser.ReachedRow(row + 1, row + 1 == tiled.rows, [&](uint64_t begin, uint64_t end) {
+      return std::vector<MemoryRange>{coded.Memory(begin, end)};
     });
   }
 }

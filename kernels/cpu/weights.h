@@ -26,16 +26,16 @@ namespace kinglet::cpu {
 
 // A coded table's codes, laid out as CodeTiles::codes.
 struct TiledCodes {
-  uint64_t words = 0;
+  uint64_t rows = 0;
   uint32_t positions = 0;
   int bits = 0;
   AlignedVector<uint32_t> codes;
 
-  CodeTiles tiles() const { return tiles(0, (words + kTileWords - 1) / kTileWords); }
+  CodeTiles tiles() const { return tiles(0, (rows + kCodeTileRows - 1) / kCodeTileRows); }
   // Tiles [begin, end).
   CodeTiles tiles(size_t begin, size_t end) const {
-    const uint64_t first = begin * kTileWords;
-    return {std::min<uint64_t>(end * kTileWords, words) - first, positions, bits,
+    const uint64_t first = begin * kCodeTileRows;
+    return {std::min<uint64_t>(end * kCodeTileRows, rows) - first, positions, bits,
             codes.data() + begin * positions * static_cast<uint64_t>(bits) * kPanelRows};
   }
 };

@@ -149,7 +149,7 @@ Nodes BindOp(const WindowAttention& op, Binder& binder) {
     static_assert(kMaskedTokenScore == kMaskedScore);
     made.masks_token = true;
     made.masked_token = op.masked->token;
-    made.words = binder.At(op.masked->words);
+    made.tokens = binder.At(op.masked->tokens);
   }
   if (made.key_row != 0 && made.scores.wide) {
     return binder.Refuse("scores of at most 31 bits if keys have 9", "longer scores");

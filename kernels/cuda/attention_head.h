@@ -57,7 +57,7 @@ struct Attention {
   bool restarts;     // WindowAttention::restarts
   bool masks_token;  // WindowAttention::masked
   uint32_t masked_token;
-  Place words;                // with masks_token: [window] of uint32
+  Place tokens;               // with masks_token: [window] of uint32
   CodeRows scores, weighted;  // the products of codes with keys, and with values
 
   static constexpr uint32_t kValueColumns =
@@ -145,10 +145,10 @@ struct AttentionHead {
     const uint32_t farthest = p.positions.count - 1;
     return farthest - Least(p.window - 1 - s, farthest);
   }
-  KINGLET_HOST_DEVICE uint32_t* Words() const { return work.At<uint32_t>(lane, p.words); }
+  KINGLET_HOST_DEVICE uint32_t* Tokens() const { return work.At<uint32_t>(lane, p.tokens); }
   KINGLET_HOST_DEVICE bool IsMasked(uint32_t s) const {
     if (!p.masks_token) return false;
-    return (s == p.window - 1 ? lane.token : Words()[window.Slot(s)]) == p.masked_token;
+    return (s == p.window - 1 ? lane.token : Tokens()[window.Slot(s)]) == p.masked_token;
   }
   KINGLET_HOST_DEVICE float* Weights() const {
     return work.At<float>(lane, p.weights) + uint64_t{head} * p.window;
@@ -204,7 +204,7 @@ KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, const Team& block, ui
   // Every head's thread block gets the newest slot's token from the lane; the first head's thread
   // block stores it in the ring.
   if (stores && p.masks_token && of.head == 0) {
-    block.ForEach(1, [&](uint64_t) { of.Words()[of.window.newest] = of.lane.token; });
+    block.ForEach(1, [&](uint64_t) { of.Tokens()[of.window.newest] = of.lane.token; });
   }
   if (begin < of.first) begin = of.first;
   if (begin >= end) return;

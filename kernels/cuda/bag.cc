@@ -4,11 +4,11 @@
 namespace kinglet::cuda {
 namespace {
 
-Bag BagOf(const Binder& binder, BufferId sum, BufferId words,
+Bag BagOf(const Binder& binder, BufferId sum, BufferId added,
           const std::optional<BufferId>& largest) {
   Bag bag{};
   bag.sum = binder.At(sum);
-  bag.words = binder.At(words);
+  bag.added = binder.At(added);
   bag.has_largest = largest.has_value();
   if (largest) bag.largest = binder.At(*largest);
   bag.count = binder.Count(sum);
@@ -20,7 +20,7 @@ Bag BagOf(const Binder& binder, BufferId sum, BufferId words,
 Nodes BindOp(const BagAppend& op, Binder& binder) {
   AppendToBag node{};
   node.embedded = binder.At(op.embedded);
-  node.bag = BagOf(binder, op.sum, op.words, op.largest);
+  node.bag = BagOf(binder, op.sum, op.count, op.largest);
   node.has_padding = op.padding.has_value();
   node.padding = op.padding.value_or(0);
   return std::vector<Node>{MakeNode(node)};
@@ -28,7 +28,7 @@ Nodes BindOp(const BagAppend& op, Binder& binder) {
 
 Nodes BindOp(const BagFeatures& op, Binder& binder) {
   FeaturesOfBag node{};
-  node.bag = BagOf(binder, op.sum, op.words, op.largest);
+  node.bag = BagOf(binder, op.sum, op.count, op.largest);
   node.out = binder.At(op.out);
   return std::vector<Node>{MakeNode(node)};
 }

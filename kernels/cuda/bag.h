@@ -1,8 +1,8 @@
 // Bags of words (lists whose embeddings are averaged) and the element-wise part of their classifier
 // (kernels/op.h, BagAppend, BagFeatures and ScaleShiftRelu). C++17.
 //
-// A thread computes an element. Each dimension's sum is one chain over the words in their order, as
-// docs/NUMERICS.md requires, since every token adds one term.
+// A thread computes an element. Each dimension's sum is one chain over the tokens in their order,
+// as docs/NUMERICS.md requires, since every token adds one term.
 #ifndef KINGLET_KERNELS_CUDA_BAG_H_
 #define KINGLET_KERNELS_CUDA_BAG_H_
 
@@ -16,7 +16,7 @@ namespace kinglet::cuda {
 // The state of a bag (kernels/op.h, BagAppend).
 struct Bag {
   Place sum;    // [count] of floats
-  Place words;  // [1] of uint32
+  Place added;  // [1] of uint32: the tokens in the sum
   bool has_largest;
   Place largest;  // [count] of floats
   uint32_t count;
@@ -36,7 +36,7 @@ KINGLET_HOST_DEVICE inline void Run(const AppendToBag& p, const Work& work) {
   const float* x = work.At<float>(lane, p.embedded);
   float* sum = work.At<float>(lane, p.bag.sum);
   float* largest = work.At<float>(lane, p.bag.largest);
-  uint32_t* words = work.At<uint32_t>(lane, p.bag.words);
+  uint32_t* added = work.At<uint32_t>(lane, p.bag.added);
   work.block.ForEach(p.bag.count, [&](uint64_t i) {
     const float before = first ? 0.0f : sum[i];
     sum[i] = counts ? before + x[i] : before;
@@ -44,10 +44,10 @@ KINGLET_HOST_DEVICE inline void Run(const AppendToBag& p, const Work& work) {
     const float entry = counts ? x[i] : 0.0f;
     largest[i] = first || entry > largest[i] ? entry : largest[i];
   });
-  work.block.ForEach(1, [&](uint64_t) { *words = (first ? 0 : *words) + (counts ? 1 : 0); });
+  work.block.ForEach(1, [&](uint64_t) { *added = (first ? 0 : *added) + (counts ? 1 : 0); });
 }
 
-// out = sum / words, followed by the maximum if the bag has one.
+// out = sum / added, followed by the maximum if the bag has one.
 struct FeaturesOfBag {
   Bag bag;
   Place out;  // [count] of floats, or [2 count] with a maximum
@@ -61,8 +61,8 @@ struct FeaturesOfBag {
 KINGLET_HOST_DEVICE inline void Run(const FeaturesOfBag& p, const Work& work) {
   EachElement(work, p.bag.count, [&](const Lane& lane, uint64_t i) {
     float* out = work.At<float>(lane, p.out);
-    const auto words = static_cast<float>(*work.At<uint32_t>(lane, p.bag.words));
-    out[i] = work.At<float>(lane, p.bag.sum)[i] / words;
+    const auto added = static_cast<float>(*work.At<uint32_t>(lane, p.bag.added));
+    out[i] = work.At<float>(lane, p.bag.sum)[i] / added;
     if (p.bag.has_largest) out[p.bag.count + i] = work.At<float>(lane, p.bag.largest)[i];
   });
 }

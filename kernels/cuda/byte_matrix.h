@@ -71,10 +71,10 @@ struct ByteMatrix {
 // which byte. The 16 bytes of a thread are neighbours, from byte 16 * thread on, and so are its 16
 // sign bits.
 struct TilePlace {
-  uint32_t thread, word, byte;
+  uint32_t thread, reg, byte;
   KINGLET_HOST_DEVICE TilePlace(uint32_t row, uint32_t col)
-      : thread(row % 8 * 4 + col % 16 / 4), word(row / 8 + col / 16 * 2), byte(col % 4) {}
-  KINGLET_HOST_DEVICE uint32_t index() const { return thread * 16 + word * 4 + byte; }
+      : thread(row % 8 * 4 + col % 16 / 4), reg(row / 8 + col / 16 * 2), byte(col % 4) {}
+  KINGLET_HOST_DEVICE uint32_t index() const { return thread * 16 + reg * 4 + byte; }
 };
 
 // A row of a narrow matrix.
@@ -107,11 +107,11 @@ KINGLET_HOST_DEVICE inline int32_t ByteMatrix::Code(uint64_t row, uint64_t col) 
 // extension, for code that treats every matrix as two planes with an unsigned low plane. REQUIRES:
 // not narrow.
 KINGLET_HOST_DEVICE inline TileA LoadLow(const ByteMatrix& matrix, uint64_t tile, uint32_t thread) {
-  TileA words;
-  memcpy(&words,
-         __builtin_assume_aligned(matrix.low + tile * kTileBytes + thread * sizeof words, 16),
-         sizeof words);
-  return words;
+  TileA loaded;
+  memcpy(&loaded,
+         __builtin_assume_aligned(matrix.low + tile * kTileBytes + thread * sizeof loaded, 16),
+         sizeof loaded);
+  return loaded;
 }
 // Four bits become four bytes, each 0 or 0xff (-1).
 KINGLET_HOST_DEVICE inline uint32_t SignBytes(uint32_t bits) {
@@ -120,20 +120,20 @@ KINGLET_HOST_DEVICE inline uint32_t SignBytes(uint32_t bits) {
 template <ByteForm kForm>
 KINGLET_HOST_DEVICE inline TileA LoadHigh(const ByteMatrix& matrix, uint64_t tile,
                                           uint32_t thread) {
-  TileA words{};
+  TileA loaded{};
   if constexpr (kForm == ByteForm::kByte) {
-    words = LoadLow(matrix, tile, thread);
-    for (uint32_t& word : words.words) word = (word >> 7 & 0x01010101u) * 0xffu;
+    loaded = LoadLow(matrix, tile, thread);
+    for (uint32_t& four : loaded.registers) four = (four >> 7 & 0x01010101u) * 0xffu;
   } else if constexpr (kForm == ByteForm::kTwoBytes) {
-    const std::byte* from = matrix.high + tile * kTileBytes + thread * sizeof words;
-    memcpy(&words, __builtin_assume_aligned(from, 16), sizeof words);
+    const std::byte* from = matrix.high + tile * kTileBytes + thread * sizeof loaded;
+    memcpy(&loaded, __builtin_assume_aligned(from, 16), sizeof loaded);
   } else {
     uint16_t signs;
     const std::byte* from = matrix.high + tile * kTileSignBytes + thread * sizeof signs;
     memcpy(&signs, __builtin_assume_aligned(from, 2), sizeof signs);
-    for (uint32_t i = 0; i < 4; ++i) words.words[i] = SignBytes(uint32_t{signs} >> (4 * i));
+    for (uint32_t i = 0; i < 4; ++i) loaded.registers[i] = SignBytes(uint32_t{signs} >> (4 * i));
   }
-  return words;
+  return loaded;
 }
 KINGLET_HOST_DEVICE inline TileA LoadHigh(const ByteMatrix& matrix, uint64_t tile,
                                           uint32_t thread) {

@@ -23,10 +23,10 @@ inline constexpr uint32_t kTileStreams = 8;  // columns of B and D, one for each
 //   B: values (4 t .., g), (16 + 4 t .., g)
 //   D: (g, 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1)
 struct TileA {
-  uint32_t words[4];
+  uint32_t registers[4];
 };
 struct TileB {
-  uint32_t words[2];
+  uint32_t registers[2];
 };
 struct TileD {
   int32_t sums[4];
@@ -40,12 +40,12 @@ KINGLET_HOST_DEVICE constexpr uint32_t TileStream(uint32_t thread, uint32_t i) {
 }
 namespace internal {
 template <bool kSigned>
-KINGLET_HOST_DEVICE inline int32_t ByteOf(uint32_t word, uint32_t i) {
-  const uint32_t byte = word >> (8 * i) & 0xffu;
+KINGLET_HOST_DEVICE inline int32_t ByteOf(uint32_t bytes, uint32_t i) {
+  const uint32_t byte = bytes >> (8 * i) & 0xffu;
   return kSigned ? static_cast<int32_t>(static_cast<int8_t>(byte)) : static_cast<int32_t>(byte);
 }
 template <bool kSignedA, bool kSignedB>
-KINGLET_HOST_DEVICE inline int32_t DotWord(uint32_t a, uint32_t b) {
+KINGLET_HOST_DEVICE inline int32_t DotBytes(uint32_t a, uint32_t b) {
   int32_t sum = 0;
   for (uint32_t i = 0; i < 4; ++i) sum += ByteOf<kSignedA>(a, i) * ByteOf<kSignedB>(b, i);
   return sum;
@@ -58,8 +58,8 @@ KINGLET_HOST_DEVICE inline void MultiplyTiles(const Warp& warp, const PerThread<
                                               const PerThread<TileB>& b, PerThread<TileD>& d) {
 #if KINGLET_CUDA_ON_DEVICE && __CUDA_ARCH__ >= 800
   static_cast<void>(warp);
-  const uint32_t* x = a[0].words;
-  const uint32_t* y = b[0].words;
+  const uint32_t* x = a[0].registers;
+  const uint32_t* y = b[0].registers;
   int32_t* z = d[0].sums;
 #define KINGLET_MMA(TYPE_A, TYPE_B)                                \
   asm("mma.sync.aligned.m16n8k32.row.col.s32." TYPE_A "." TYPE_B   \
@@ -84,14 +84,14 @@ KINGLET_HOST_DEVICE inline void MultiplyTiles(const Warp& warp, const PerThread<
   for (uint32_t source = 0; source < 4; ++source) {
     for (uint32_t part = 0; part < 2; ++part) {
       const uint32_t a_low =
-          __shfl_sync(0xffffffffu, a[0].words[2 * part], static_cast<int>(row * 4 + source));
-      const uint32_t a_high =
-          __shfl_sync(0xffffffffu, a[0].words[2 * part + 1], static_cast<int>(row * 4 + source));
+          __shfl_sync(0xffffffffu, a[0].registers[2 * part], static_cast<int>(row * 4 + source));
+      const uint32_t a_high = __shfl_sync(0xffffffffu, a[0].registers[2 * part + 1],
+                                          static_cast<int>(row * 4 + source));
       for (uint32_t i = 0; i < 2; ++i) {
-        const uint32_t word = __shfl_sync(0xffffffffu, b[0].words[part],
-                                          static_cast<int>((2 * pair + i) * 4 + source));
-        d[0].sums[i] += internal::DotWord<kSignedA, kSignedB>(a_low, word);
-        d[0].sums[2 + i] += internal::DotWord<kSignedA, kSignedB>(a_high, word);
+        const uint32_t bytes = __shfl_sync(0xffffffffu, b[0].registers[part],
+                                           static_cast<int>((2 * pair + i) * 4 + source));
+        d[0].sums[i] += internal::DotBytes<kSignedA, kSignedB>(a_low, bytes);
+        d[0].sums[2 + i] += internal::DotBytes<kSignedA, kSignedB>(a_high, bytes);
       }
     }
   }
@@ -101,9 +101,9 @@ KINGLET_HOST_DEVICE inline void MultiplyTiles(const Warp& warp, const PerThread<
       const uint32_t row = TileRow(thread, i), stream = TileStream(thread, i);
       for (uint32_t source = 0; source < 4; ++source) {
         for (uint32_t part = 0; part < 2; ++part) {
-          const uint32_t word_a = a[row % 8 * 4 + source].words[2 * part + row / 8];
-          const uint32_t word_b = b[stream * 4 + source].words[part];
-          d[reg].sums[i] += internal::DotWord<kSignedA, kSignedB>(word_a, word_b);
+          const uint32_t bytes_a = a[row % 8 * 4 + source].registers[2 * part + row / 8];
+          const uint32_t bytes_b = b[stream * 4 + source].registers[part];
+          d[reg].sums[i] += internal::DotBytes<kSignedA, kSignedB>(bytes_a, bytes_b);
         }
       }
     }

@@ -19,7 +19,7 @@ Nodes BindOp(const CacheAppend& op, Binder& binder) {
   AppendToCache node{};
   node.hidden = binder.VectorOf(op.hidden);
   node.keys = KeysOf(op.keys, binder);
-  node.words = binder.At(op.words);
+  node.tokens = binder.At(op.tokens);
   node.capacity = op.capacity;
   return std::vector<Node>{MakeNode(node)};
 }

@@ -32,7 +32,7 @@ struct AppendToCache : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Vector hidden;
   Keys keys;
-  Place words;  // [capacity] of uint32
+  Place tokens;  // [capacity] of uint32
   uint32_t capacity;
 };
 
@@ -40,7 +40,7 @@ KINGLET_HOST_DEVICE inline void Run(const AppendToCache& p, const Work& work) {
   const Lane& lane = work.lanes[work.item];
   if (lane.position == 0) return;
   const uint64_t slot = RingSlot(lane.position - 1, p.capacity), width = p.hidden.count;
-  work.block.ForEach(1, [&](uint64_t) { work.At<uint32_t>(lane, p.words)[slot] = lane.token; });
+  work.block.ForEach(1, [&](uint64_t) { work.At<uint32_t>(lane, p.tokens)[slot] = lane.token; });
   if (p.keys.nine_bits) {
     const NineBitRow row{width};
     const int16_t* const hidden = work.At<int16_t>(lane, p.hidden.place);

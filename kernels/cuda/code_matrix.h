@@ -27,15 +27,15 @@ struct StoredRows {
 // addresses, not owned.
 struct CodeMatrix {
   uint32_t rows = 0, positions = 0, bits = 0;
-  const uint32_t* words = nullptr;  // [positions, plane_words()]
+  const uint32_t* planes = nullptr;  // [positions, plane_size()]
 
   // The 32-bit values of a position: one more than its codes fill, so that two values can be read
   // for any code.
-  KINGLET_HOST_DEVICE uint64_t plane_words() const { return (uint64_t{rows} * bits + 31) / 32 + 1; }
+  KINGLET_HOST_DEVICE uint64_t plane_size() const { return (uint64_t{rows} * bits + 31) / 32 + 1; }
   KINGLET_HOST_DEVICE uint32_t Code(uint64_t row, uint32_t position) const {
     const uint64_t bit = row * bits;
-    const uint32_t* const word = words + position * plane_words() + bit / 32;
-    const uint64_t both = word[0] | uint64_t{word[1]} << 32;
+    const uint32_t* const at = planes + position * plane_size() + bit / 32;
+    const uint64_t both = at[0] | uint64_t{at[1]} << 32;
     return static_cast<uint32_t>(both >> (bit % 32) & ((uint64_t{1} << bits) - 1));
   }
 };

@@ -45,7 +45,7 @@ Nodes BindDefineRow(const EmbedRow& op, Binder& binder) {
   ComputeDefineRow node{};
   node.work = binder.At(define.work);
   node.rows = binder.At(define.rows);
-  node.words = binder.At(define.words);
+  node.row_index = binder.At(define.row_index);
   node.out = binder.At(op.out);
   node.width = binder.Count(op.out);
   node.map_width = static_cast<uint32_t>(define.unit.map_width);

@@ -23,45 +23,45 @@
 namespace kinglet::cuda {
 
 // Which rows a lane's cache contains: the RowCache of kernels/row_cache.h, by one thread. The cache
-// is set-associative; `words` is its memory: for each slot, token + 1 (0 if empty) and age.
+// is set-associative; `row_index` is its memory: for each slot, token + 1 (0 if empty) and age.
 struct CachedRows {
   uint32_t sets, ways;
   static constexpr uint64_t kNone = UINT64_MAX;
 
   // The slot of the token's row, or kNone.
-  KINGLET_HOST_DEVICE uint64_t Find(uint32_t* words, uint32_t token) const {
+  KINGLET_HOST_DEVICE uint64_t Find(uint32_t* row_index, uint32_t token) const {
     const uint64_t first = uint64_t{token % sets} * ways;
     for (uint64_t slot = first; slot < first + ways; ++slot) {
-      if (words[2 * slot] != token + 1) continue;
-      Touch(words, first, slot, words[2 * slot + 1]);
+      if (row_index[2 * slot] != token + 1) continue;
+      Touch(row_index, first, slot, row_index[2 * slot + 1]);
       return slot;
     }
     return kNone;
   }
   // Gives the token a slot: an empty one of its set, or that of the oldest row. REQUIRES: Find has
   // not found the token.
-  KINGLET_HOST_DEVICE uint64_t Take(uint32_t* words, uint32_t token) const {
+  KINGLET_HOST_DEVICE uint64_t Take(uint32_t* row_index, uint32_t token) const {
     const uint64_t first = uint64_t{token % sets} * ways;
     uint64_t taken = first;
     for (uint64_t slot = first; slot < first + ways; ++slot) {
-      if (words[2 * slot] == 0) {
+      if (row_index[2 * slot] == 0) {
         taken = slot;
         break;
       }
-      if (words[2 * slot + 1] > words[2 * taken + 1]) taken = slot;
+      if (row_index[2 * slot + 1] > row_index[2 * taken + 1]) taken = slot;
     }
-    Touch(words, first, taken, ways);
-    words[2 * taken] = token + 1;
+    Touch(row_index, first, taken, ways);
+    row_index[2 * taken] = token + 1;
     return taken;
   }
 
  private:
-  KINGLET_HOST_DEVICE void Touch(uint32_t* words, uint64_t first, uint64_t touched,
+  KINGLET_HOST_DEVICE void Touch(uint32_t* row_index, uint64_t first, uint64_t touched,
                                  uint32_t age) const {
     for (uint64_t slot = first; slot < first + ways; ++slot) {
-      if (words[2 * slot] != 0 && words[2 * slot + 1] < age) ++words[2 * slot + 1];
+      if (row_index[2 * slot] != 0 && row_index[2 * slot + 1] < age) ++row_index[2 * slot + 1];
     }
-    words[2 * touched + 1] = 0;
+    row_index[2 * touched + 1] = 0;
   }
 };
 
@@ -100,7 +100,7 @@ struct ComputeDefineRow : ByLane {
   uint32_t layer_count, entry_layers, map_width, width;
   // Offsets of the unit's vectors in `work` (DefineWork).
   uint64_t skip, joined, output, output_width;
-  Place work, rows, words, out;
+  Place work, rows, row_index, out;
   CachedRows cache;
   float scale;
   uint64_t max_chains;  // BlockSumFloats of the widest normalisation
@@ -241,8 +241,8 @@ KINGLET_HOST_DEVICE inline void Run(const ComputeDefineRow& p, const Work& work)
   uint64_t* const slot = shared.Take<uint64_t>(1);
   float* const out = work.At<float>(lane, p.out);
   float* const rows = work.At<float>(lane, p.rows);
-  uint32_t* const words = work.At<uint32_t>(lane, p.words);
-  block.ForEach(1, [&](uint64_t) { *slot = p.cache.Find(words, lane.token); });
+  uint32_t* const row_index = work.At<uint32_t>(lane, p.row_index);
+  block.ForEach(1, [&](uint64_t) { *slot = p.cache.Find(row_index, lane.token); });
   const uint64_t found = *slot;
   block.Barrier();  // all threads have read `slot` before it is written again, here or for a lane
   if (found != CachedRows::kNone) {
@@ -255,7 +255,7 @@ KINGLET_HOST_DEVICE inline void Run(const ComputeDefineRow& p, const Work& work)
   float* const vectors = work.At<float>(lane, p.work);
   internal::MapRow(*bin, work, lane, p.map_width, vectors);
   const float* const row = internal::ApplyUnit(p, block, vectors, sums, squares);
-  block.ForEach(1, [&](uint64_t) { *slot = p.cache.Take(words, lane.token); });
+  block.ForEach(1, [&](uint64_t) { *slot = p.cache.Take(row_index, lane.token); });
   float* const kept = rows + *slot * p.width;
   block.ForEach(p.width, [&](uint64_t i) { kept[i] = out[i] = row[i] * p.scale; });
 }

@@ -44,8 +44,8 @@ class NodeDemand {
   DeviceDemand operator()(const ComputeDefineRow&) const { return {}; }
   // Nodes of queries, which are not a plan's.
   DeviceDemand operator()(const SumsOfProducts&) const { return {}; }
-  DeviceDemand operator()(const RankWords&) const { return {}; }
-  DeviceDemand operator()(const WordLogProbability&) const { return {}; }
+  DeviceDemand operator()(const RankTokens&) const { return {}; }
+  DeviceDemand operator()(const TokenLogProbability&) const { return {}; }
 
   DeviceDemand operator()(const NormaliseVector& p) const {
     return {(p.gain == nullptr ? 0 : RealBytes(p.count)) +
@@ -76,7 +76,7 @@ class NodeDemand {
     return {RealBytes(uint64_t{p.pool == 0 ? p.count : p.pool} * rows.cols)};
   }
   DeviceDemand operator()(const SumOfParts& p) const {
-    return {p.codes.positions * p.codes.plane_words() * sizeof(uint32_t) +
+    return {p.codes.positions * p.codes.plane_size() * sizeof(uint32_t) +
             BytesOf(p.finish, p.codes.rows)};
   }
   DeviceDemand operator()(const AttendHead& p) const { return OfPositions(p.attention); }

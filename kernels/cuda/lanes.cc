@@ -18,7 +18,7 @@ constexpr uint64_t RoundedUp(uint64_t bytes) {
 // answers.
 constexpr uint64_t kNodeBytes = RoundedUp(sizeof(Node));
 constexpr uint64_t kHead = 1;  // the head's bit in a set of clusters
-static_assert(sizeof(WordAnswer) + sizeof(uint32_t) <= sizeof(RankedWords));
+static_assert(sizeof(TokenAnswer) + sizeof(uint32_t) <= sizeof(RankedTokens));
 
 class ProgramLanes : public DeviceLanes {
  public:
@@ -43,24 +43,24 @@ class ProgramLanes : public DeviceLanes {
     });
   }
 
-  uint32_t max_ranked_words() const override {
-    return program_->queries().can_rank() ? program_->queries().max_words() : 0;
+  uint32_t max_ranked_tokens() const override {
+    return program_->queries().can_rank() ? program_->queries().max_tokens() : 0;
   }
 
-  Result<std::vector<DeviceAnswer>> RankWords(std::span<const StreamFrame> frames, uint32_t k,
-                                              const DeviceQuery& query) override {
+  Result<std::vector<DeviceAnswer>> RankTokens(std::span<const StreamFrame> frames, uint32_t k,
+                                               const DeviceQuery& query) override {
     std::vector<DeviceAnswer> answers(frames.size());
     if (frames.empty() || k == 0) return answers;
-    const uint64_t bytes_each = RankedWords::BytesFor(k);
+    const uint64_t bytes_each = RankedTokens::BytesFor(k);
     std::vector<std::byte> ranked(frames.size() * bytes_each);
     std::vector<uint64_t> clusters(frames.size());  // computed for each lane, a bit each
     const auto count = static_cast<uint32_t>(frames.size());
     const Status status = Attempt([&]() -> Status {
       const Queries& queries = program_->queries();
       auto* const tails = reinterpret_cast<uint64_t*>(TailsAt());
-      const RankedWordsPlan plan = queries.Ranking(count, query.empty_cache_is_normalised);
+      const RankedTokensPlan plan = queries.Ranking(count, query.empty_cache_is_normalised);
       const auto rank = [&](RankedPart part) {
-        return RunNode(MakeNode(cuda::RankWords{plan, k, part, AnswersAt(), tails}));
+        return RunNode(MakeNode(cuda::RankTokens{plan, k, part, AnswersAt(), tails}));
       };
       KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
       KINGLET_RETURN_IF_ERROR(RunList(query.computes_all ? queries.AllClusterNodes(count)
@@ -83,45 +83,45 @@ class ProgramLanes : public DeviceLanes {
     });
     if (!status.ok()) return status;
     for (size_t i = 0; i < answers.size(); ++i) {
-      const auto& found = *reinterpret_cast<const RankedWords*>(ranked.data() + i * bytes_each);
+      const auto& found = *reinterpret_cast<const RankedTokens*>(ranked.data() + i * bytes_each);
       if (found.not_finite != 0) answers[i].not_finite = found.not_finite - 1;
       answers[i].looked_into = found.looked_into;
       answers[i].clusters = clusters[i] | kHead;
-      answers[i].words.reserve(found.count);
+      answers[i].tokens.reserve(found.count);
       for (uint32_t n = 0; n < found.count; ++n) {
-        answers[i].words.push_back({found.words[n].id, found.words[n].log_probability});
+        answers[i].tokens.push_back({found.tokens[n].id, found.tokens[n].log_probability});
       }
     }
     return answers;
   }
 
   Result<std::vector<DeviceAnswer>> LogProbabilities(std::span<const StreamFrame> frames,
-                                                     std::span<const uint32_t> words,
+                                                     std::span<const uint32_t> tokens,
                                                      const DeviceQuery& query) override {
     std::vector<DeviceAnswer> answers(frames.size());
     if (frames.empty()) return answers;
-    std::vector<WordAnswer> scored(frames.size());
+    std::vector<TokenAnswer> scored(frames.size());
     const auto count = static_cast<uint32_t>(frames.size());
     const Queries& queries = program_->queries();
-    const RankedWordsPlan plan = queries.Ranking(count, query.empty_cache_is_normalised);
-    // Each lane needs the head and the cluster of its word.
+    const RankedTokensPlan plan = queries.Ranking(count, query.empty_cache_is_normalised);
+    // Each lane needs the head and the cluster of its token.
     std::vector<uint64_t> clusters(frames.size());
     for (size_t i = 0; i < frames.size(); ++i) {
       clusters[i] = query.computes_all ? plan.AllClusters()
-                                       : kHead | uint64_t{1} << queries.ClusterOf(words[i]);
+                                       : kHead | uint64_t{1} << queries.ClusterOf(tokens[i]);
     }
     const Status status = Attempt([&]() -> Status {
       KINGLET_RETURN_IF_ERROR(RunTails(frames, clusters).status());
       KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
       KINGLET_RETURN_IF_ERROR(RunList(queries.ClusterNodes(0, count)));
       KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_nodes())));
-      auto* const on_device = reinterpret_cast<WordAnswer*>(AnswersAt());
+      auto* const on_device = reinterpret_cast<TokenAnswer*>(AnswersAt());
       auto* const ids = reinterpret_cast<uint32_t*>(on_device + count);
-      KINGLET_RETURN_IF_ERROR(queue_->Upload(reinterpret_cast<std::byte*>(ids), words.data(),
-                                             words.size() * sizeof words[0]));
+      KINGLET_RETURN_IF_ERROR(queue_->Upload(reinterpret_cast<std::byte*>(ids), tokens.data(),
+                                             tokens.size() * sizeof tokens[0]));
       const uint64_t also_finite = query.computes_all ? plan.AllClusters() : 0;
       KINGLET_RETURN_IF_ERROR(
-          RunNode(MakeNode(WordLogProbability{plan, ids, on_device, also_finite})));
+          RunNode(MakeNode(TokenLogProbability{plan, ids, on_device, also_finite})));
       return queue_->Download(scored.data(), AnswersAt(), scored.size() * sizeof scored[0]);
     });
     if (!status.ok()) return status;
@@ -129,7 +129,7 @@ class ProgramLanes : public DeviceLanes {
       if (scored[i].not_finite != 0) answers[i].not_finite = scored[i].not_finite - 1;
       answers[i].looked_into = 1;
       answers[i].clusters = clusters[i];
-      answers[i].words.push_back({words[i], scored[i].log_probability});
+      answers[i].tokens.push_back({tokens[i], scored[i].log_probability});
     }
     return answers;
   }
@@ -266,7 +266,7 @@ Result<std::unique_ptr<DeviceLanes>> BoundPlan::CreateLanes(uint32_t count) cons
   KINGLET_ASSIGN_OR_RETURN(
       DeviceMemory queries,
       DeviceMemory::Allocate(device,
-                             kNodeBytes + count * (sizeof(uint64_t) + sizeof(RankedWords))));
+                             kNodeBytes + count * (sizeof(uint64_t) + sizeof(RankedTokens))));
   KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<Queue> queue, device->CreateQueue());
   KINGLET_RETURN_IF_ERROR(queue->Zero(memory.data(), count * layout_.bytes));
   return std::unique_ptr<DeviceLanes>(

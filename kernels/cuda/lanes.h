@@ -37,7 +37,7 @@ class BoundPlan : public DeviceProgram {
   const std::string& device_name() const override { return program_->device()->name(); }
   uint64_t weight_bytes() const override { return program_->weight_bytes(); }
   uint64_t BytesPerLane() const override {
-    return layout_.bytes + sizeof(Lane) + sizeof(uint64_t) + sizeof(RankedWords);
+    return layout_.bytes + sizeof(Lane) + sizeof(uint64_t) + sizeof(RankedTokens);
   }
   uint64_t FreeBytes() const override { return program_->device()->FreeBytes(); }
   DevicePeaks peaks() const override { return program_->device()->peaks(); }

@@ -23,7 +23,7 @@ bool Writes(const Op& op, BufferId id) {
     return std::find(written.begin(), written.end(), id) != written.end();
   };
   return std::visit(Overloaded{[&](const CacheAppend& p) {
-                                 return is_of({p.keys, p.words});
+                                 return is_of({p.keys, p.tokens});
                                },
                                [&](const EmbedRow& p) { return p.out == id; },
                                [&](const LayerNorm& p) { return p.y == id; },
@@ -39,7 +39,7 @@ bool Writes(const Op& op, BufferId id) {
                                [&](const AddSinusoids& p) { return p.y == id; },
                                [&](const AddQueryBias& p) { return p.y == id; },
                                [&](const WindowAttention& p) {
-                                 return (p.masked && p.masked->words == id) ||
+                                 return (p.masked && p.masked->tokens == id) ||
                                         is_of({p.keys, p.values, p.weights, p.out});
                                },
                                [&](const LogSumExp& p) {
@@ -57,7 +57,7 @@ bool Writes(const Op& op, BufferId id) {
                                  return is_of({p.cell, p.hidden});
                                },
                                [&](const BagAppend& p) {
-                                 return p.largest == id || is_of({p.sum, p.words});
+                                 return p.largest == id || is_of({p.sum, p.count});
                                },
                                [&](const BagFeatures& p) { return p.out == id; },
                                [&](const ScaleShiftRelu& p) { return p.y == id; },
@@ -75,7 +75,7 @@ struct FusedProduct {
   IntegerProduct product;
 };
 
-// The integer product that computes the logits of all words of a cluster, if it may be computed
+// The integer product that computes the logits of all tokens of a cluster, if it may be computed
 // twice instead of stored.
 std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& cluster,
                                         const std::vector<std::vector<Node>>& bound,
@@ -97,14 +97,14 @@ std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& clu
   if (product.matrix.narrow() && (!product.fits_float || product.finish.relu)) return std::nullopt;
   const ClusterProduct fused = {product, logits, 0};
   const bool fits = fused.SharedBytes() <= std::min(kMaxSharedBytes, max_shared_bytes) &&
-                    fused.PaddedColumns() <= RankedWordsPlan::kMostColumns;
+                    fused.PaddedColumns() <= RankedTokensPlan::kMostColumns;
   return fits ? found : std::nullopt;
 }
 
 // Shared memory of a thread block that answers a query.
-uint64_t SharedBytesOfAnswers(const RankedWordsPlan& plan) {
-  RankWords best{};
-  WordLogProbability given{};
+uint64_t SharedBytesOfAnswers(const RankedTokensPlan& plan) {
+  RankTokens best{};
+  TokenLogProbability given{};
   best.plan = given.plan = plan;
   return std::max(best.SharedBytes(), given.SharedBytes());
 }
@@ -129,7 +129,7 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
       ranked.parent = binder.At(plan.clusters[0].logits).Plus(cluster.parent_logit * sizeof(float));
     }
     stored.push_back(ranked);
-    queries.first_words_.push_back(cluster.first);
+    queries.first_tokens_.push_back(cluster.first);
     const std::optional<FusedProduct> product =
         FindProduct(plan, cluster, bound, logits, max_shared_bytes);
     if (product) {
@@ -166,10 +166,10 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
   KINGLET_ASSIGN_OR_RETURN(queries.fused_.clusters,
                            binder.weights.Constants(std::span<const RankedCluster>(fused)));
 
-  RankedWordsPlan& ranking = queries.plan_;
+  RankedTokensPlan& ranking = queries.plan_;
   ranking.cluster_count = static_cast<uint32_t>(stored.size());
   for (const RankedCluster& cluster : stored) {
-    ranking.sum_tiles += internal::LaneWords::TilesOf(cluster);
+    ranking.sum_tiles += internal::LaneTokens::TilesOf(cluster);
   }
   if (plan.cache) {
     queries.cache_nodes_ = plan.cache->nodes;
@@ -178,23 +178,23 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
     cache.empty_is_normalised = plan.cache->first_position > 1;
     cache.capacity = plan.cache->capacity;
     cache.first_position = plan.cache->first_position;
-    cache.words = binder.At(plan.cache->words);
+    cache.tokens = binder.At(plan.cache->tokens);
     cache.weights = binder.At(plan.cache->weights);
     cache.total = binder.At(plan.cache->total);
     cache.keep = static_cast<float>(1.0 - plan.cache->lambda);
     cache.lambda = static_cast<float>(plan.cache->lambda);
     cache.log_keep = Log(cache.keep);
   }
-  queries.can_rank_ = ranking.cluster_count <= RankedWordsPlan::kMaxClusters &&
-                      ranking.sum_tiles <= RankedWordsPlan::kMaxSumTiles &&
-                      ranking.cache.capacity <= RankedWordsPlan::kMaxPairs &&
+  queries.can_rank_ = ranking.cluster_count <= RankedTokensPlan::kMaxClusters &&
+                      ranking.sum_tiles <= RankedTokensPlan::kMaxSumTiles &&
+                      ranking.cache.capacity <= RankedTokensPlan::kMaxPairs &&
                       SharedBytesOfAnswers(ranking) <= max_shared_bytes;
-  // How many words, at least, have a log-probability above minus infinity, since each pair of the
-  // cache changes one word.
+  // How many tokens, at least, have a log-probability above minus infinity, since each pair of the
+  // cache changes one token.
   const uint32_t outside = plan.vocabulary_size > ranking.cache.capacity
                                ? plan.vocabulary_size - ranking.cache.capacity
                                : 0;
-  queries.max_words_ = std::min(outside, RankedWords::kMost);
+  queries.max_tokens_ = std::min(outside, RankedTokens::kMost);
   return queries;
 }
 
@@ -204,13 +204,13 @@ NodeList Queries::ClusterNodes(size_t begin, size_t end, uint32_t lanes) const {
   return {way.nodes.data() + first, way.firsts[end] - first, way.nodes_on_device + first};
 }
 
-size_t Queries::ClusterOf(uint32_t word) const {
-  return kinglet::ClusterOf(word, static_cast<uint32_t>(first_words_.size()),
-                            [this](uint32_t i) { return first_words_[i]; });
+size_t Queries::ClusterOf(uint32_t token) const {
+  return kinglet::ClusterOf(token, static_cast<uint32_t>(first_tokens_.size()),
+                            [this](uint32_t i) { return first_tokens_[i]; });
 }
 
-RankedWordsPlan Queries::Ranking(uint32_t lanes, bool empty_cache_is_normalised) const {
-  RankedWordsPlan ranking = plan_;
+RankedTokensPlan Queries::Ranking(uint32_t lanes, bool empty_cache_is_normalised) const {
+  RankedTokensPlan ranking = plan_;
   ranking.clusters = WayOf(lanes).clusters;
   ranking.cache.empty_is_normalised |= empty_cache_is_normalised;
   return ranking;

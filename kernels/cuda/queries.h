@@ -1,7 +1,7 @@
 // Queries about the next token on the device: the nodes that compute the clusters' normalisers, and
-// the plan from which words are ranked (ranking.h). For few lanes the clusters' own nodes store all
-// logits. For many lanes, the nodes of cluster_products.h compute the logits twice and store none.
-// Both ways give the same bits.
+// the plan from which tokens are ranked (ranking.h). For few lanes the clusters' own nodes store
+// all logits. For many lanes, the nodes of cluster_products.h compute the logits twice and store
+// none. Both ways give the same bits.
 #ifndef KINGLET_KERNELS_CUDA_QUERIES_H_
 #define KINGLET_KERNELS_CUDA_QUERIES_H_
 
@@ -25,7 +25,7 @@ class Queries {
   static Result<Queries> Bind(const Plan& plan, const std::vector<std::vector<Node>>& bound,
                               const Device& device, Binder& binder);
 
-  // False if the model has no clusters, or more clusters, words or cache pairs than ranking.h
+  // False if the model has no clusters, or more clusters, tokens or cache pairs than ranking.h
   // supports or than fit a thread block's shared memory. Then the host answers queries.
   bool can_rank() const { return can_rank_; }
   // The nodes of clusters [begin, end), of one cluster, and of all clusters, for `lanes` lanes.
@@ -37,13 +37,14 @@ class Queries {
   // The plan nodes that compute the neural cache's weights; empty without a cache.
   NodeRange cache_nodes() const { return cache_nodes_; }
   size_t clusters() const { return plan_.cluster_count; }
-  size_t ClusterOf(uint32_t word) const;
-  // The plan for ranking words on `lanes` lanes. Their head must have been computed by ClusterNodes
-  // for the same number of lanes, each tail by ClusterNodes for that number or fewer: nodes that
-  // store the logits also leave all that is needed to compute them again. REQUIRES: can_rank().
-  RankedWordsPlan Ranking(uint32_t lanes, bool empty_cache_is_normalised) const;
-  // The largest k of RankWords.
-  uint32_t max_words() const { return max_words_; }
+  size_t ClusterOf(uint32_t token) const;
+  // The plan for ranking tokens on `lanes` lanes. Their head must have been computed by
+  // ClusterNodes for the same number of lanes, each tail by ClusterNodes for that number or fewer:
+  // nodes that store the logits also leave all that is needed to compute them again. REQUIRES:
+  // can_rank().
+  RankedTokensPlan Ranking(uint32_t lanes, bool empty_cache_is_normalised) const;
+  // The largest k of RankTokens.
+  uint32_t max_tokens() const { return max_tokens_; }
 
  private:
   // One of the two ways.
@@ -57,11 +58,11 @@ class Queries {
   const Way& WayOf(uint32_t lanes) const { return lanes < kLeastFusedLanes ? stored_ : fused_; }
 
   Way stored_, fused_;
-  RankedWordsPlan plan_{};
+  RankedTokensPlan plan_{};
   NodeRange cache_nodes_;
-  std::vector<uint32_t> first_words_;  // of each cluster
+  std::vector<uint32_t> first_tokens_;  // of each cluster
   bool can_rank_ = false;
-  uint32_t max_words_ = 0;
+  uint32_t max_tokens_ = 0;
 };
 
 }  // namespace kinglet::cuda

@@ -1,34 +1,35 @@
-// Answers to queries about a lane's next token: its k most probable words (RankWords), and the
-// log-probability of one word (WordLogProbability). The results are those of
+// Answers to queries about a lane's next token: its k most probable tokens (RankTokens), and the
+// log-probability of one token (TokenLogProbability). The results are those of
 // runtime/queries/distribution.h, bit for bit. C++17.
 //
 // One thread block per lane. The inputs are each cluster's normaliser and the largest logit of
-// every sum tile (1,024 logits). The largest logit bounds the probability of every word of its sum
+// every sum tile (1,024 logits). The largest logit bounds the probability of every token of its sum
 // tile, so the thread block searches the sum tiles of a cluster in the order of that bound, until
-// no sum tile can contain a word better than the k-th best so far. The search skips words that the
-// neural cache contains; they come afterwards, each with a bound of its own.
+// no sum tile can contain a token better than the k-th best so far. The search skips tokens that
+// the neural cache contains; they come afterwards, each with a bound of its own.
 //
-// No word of a tail is more probable than the tail itself, whose probability is in the head. So the
-// head can be ranked first: it bounds which tails could still contain one of the k best words, and
-// only those have to be computed.
+// No token of a tail is more probable than the tail itself, whose probability is in the head. So
+// the head can be ranked first: it bounds which tails could still contain one of the k best tokens,
+// and only those have to be computed.
 //
-// Shared memory: the memory of LaneWords and SortedCache, a bound for every sum tile, a value for
-// every pair of the cache, and the best words.
+// Shared memory: the memory of LaneTokens and SortedCache, a bound for every sum tile, a value for
+// every pair of the cache, and the best tokens.
 #ifndef KINGLET_KERNELS_CUDA_RANKING_H_
 #define KINGLET_KERNELS_CUDA_RANKING_H_
 
 #include <cstdint>
 
-#include "kernels/cuda/best_words.h"
-#include "kernels/cuda/lane_words.h"
+#include "kernels/cuda/best_tokens.h"
+#include "kernels/cuda/lane_tokens.h"
 #include "kernels/cuda/sorted_cache.h"
 
 namespace kinglet::cuda {
 
-// The answer of RankWords for one lane. A query for k words allocates only the first k of `words`.
-struct RankedWords {
-  static constexpr uint32_t kMost = internal::BestWords::kMost;
-  struct Word {
+// The answer of RankTokens for one lane. A query for k tokens allocates only the first k of
+// `tokens`.
+struct RankedTokens {
+  static constexpr uint32_t kMost = internal::BestTokens::kMost;
+  struct Token {
     uint32_t id;
     float log_probability;
   };
@@ -36,49 +37,49 @@ struct RankedWords {
   // 0 if all logits are finite, or 1 + the first cluster whose logits are not; 1 + cluster_count
   // stands for the cache.
   uint32_t not_finite;
-  uint32_t looked_into;  // how many log-probabilities of words outside the cache were computed
-  Word words[kMost];     // most probable first
+  uint32_t looked_into;  // how many log-probabilities of tokens outside the cache were computed
+  Token tokens[kMost];   // most probable first
 
   KINGLET_HOST_DEVICE static constexpr uint64_t BytesFor(uint32_t k) {
-    return sizeof(RankedWords) - (kMost - k) * sizeof(Word);
+    return sizeof(RankedTokens) - (kMost - k) * sizeof(Token);
   }
 };
 
-// Which clusters RankWords ranks.
+// Which clusters RankTokens ranks.
 enum class RankedPart : uint32_t {
   kAll,
-  kHead,  // the head; writes to `tails` which tails could contain one of the k best words
+  kHead,  // the head; writes to `tails` which tails could contain one of the k best tokens
   kTails  // the clusters in `tails`, computed since; continues from kHead's answer
 };
 
-// The k most probable words. A work item is a lane.
-struct RankWords {
-  RankedWordsPlan plan;
-  uint32_t k;  // at most RankedWords::kMost
+// The k most probable tokens. A work item is a lane.
+struct RankTokens {
+  RankedTokensPlan plan;
+  uint32_t k;  // at most RankedTokens::kMost
   RankedPart part;
-  std::byte* answers;  // device memory, [lanes] of RankedWords::BytesFor(k) each
+  std::byte* answers;  // device memory, [lanes] of RankedTokens::BytesFor(k) each
   uint64_t* tails;     // device memory, [lanes]: a bit for each cluster; unused by kAll
 
   static constexpr uint32_t kAloneFromLanes = 1;
 
-  KINGLET_HOST_DEVICE RankedWords& Answer(uint32_t lane) const {
-    return *reinterpret_cast<RankedWords*>(answers + lane * RankedWords::BytesFor(k));
+  KINGLET_HOST_DEVICE RankedTokens& Answer(uint32_t lane) const {
+    return *reinterpret_cast<RankedTokens*>(answers + lane * RankedTokens::BytesFor(k));
   }
   KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const;
 };
 
-// The answer of WordLogProbability for one lane.
-struct WordAnswer {
+// The answer of TokenLogProbability for one lane.
+struct TokenAnswer {
   float log_probability;
-  uint32_t not_finite;  // as RankedWords::not_finite
+  uint32_t not_finite;  // as RankedTokens::not_finite
 };
-// answers[lane] = log p(words[lane]). A work item is a lane.
-struct WordLogProbability {
-  RankedWordsPlan plan;
-  const uint32_t* words;  // device memory, [lanes]
-  WordAnswer* answers;    // device memory, [lanes]
-  uint64_t also_finite;   // clusters that were computed for every lane and must be finite, too
+// answers[lane] = log p(tokens[lane]). A work item is a lane.
+struct TokenLogProbability {
+  RankedTokensPlan plan;
+  const uint32_t* tokens;  // device memory, [lanes]
+  TokenAnswer* answers;    // device memory, [lanes]
+  uint64_t also_finite;    // clusters that were computed for every lane and must be finite, too
 
   static constexpr uint32_t kAloneFromLanes = 1;
 
@@ -88,48 +89,50 @@ struct WordLogProbability {
 
 namespace internal {
 
-// The search for the best words of lane work.item. All public members but the constructor are
+// The search for the best tokens of lane work.item. All public members but the constructor are
 // block-wide.
 class LaneRanking {
  public:
-  KINGLET_HOST_DEVICE LaneRanking(const RankWords& p, const Work& work, SharedMemory& shared)
+  KINGLET_HOST_DEVICE LaneRanking(const RankTokens& p, const Work& work, SharedMemory& shared)
       : p_(p),
         work_(work),
-        words_(p.plan, work, shared),
+        tokens_(p.plan, work, shared),
         cache_(p.plan, shared),
         of_cached_(shared.Take<float>(SortedCache::Room(p.plan))),
         bounds_(shared.Take<float>(p.plan.sum_tiles)),
-        of_warps_(shared.Take<RankedWord>(kMaxWarps)),
+        of_warps_(shared.Take<RankedToken>(kMaxWarps)),
         bits_of_warps_(shared.Take<uint64_t>(kMaxWarps)),
-        best_(*shared.Take<BestWords>(1)) {}
-  KINGLET_HOST_DEVICE static uint64_t Bytes(const RankedWordsPlan& plan) {
-    return LaneWords::Bytes(plan) + SortedCache::Bytes(plan) +
+        best_(*shared.Take<BestTokens>(1)) {}
+  KINGLET_HOST_DEVICE static uint64_t Bytes(const RankedTokensPlan& plan) {
+    return LaneTokens::Bytes(plan) + SortedCache::Bytes(plan) +
            SharedMemory::Bytes<float>(SortedCache::Room(plan)) +
-           SharedMemory::Bytes<float>(plan.sum_tiles) + SharedMemory::Bytes<RankedWord>(kMaxWarps) +
-           SharedMemory::Bytes<uint64_t>(kMaxWarps) + SharedMemory::Bytes<BestWords>(1);
+           SharedMemory::Bytes<float>(plan.sum_tiles) +
+           SharedMemory::Bytes<RankedToken>(kMaxWarps) + SharedMemory::Bytes<uint64_t>(kMaxWarps) +
+           SharedMemory::Bytes<BestTokens>(1);
   }
 
-  // Starts a search in these clusters (a bit each), from the best words of `known`, or without any
+  // Starts a search in these clusters (a bit each), from the best tokens of `known`, or without any
   // if it is null.
-  KINGLET_HOST_DEVICE void Begin(uint64_t clusters, const RankedWords* known) {
-    words_.ReadTerms(clusters);
+  KINGLET_HOST_DEVICE void Begin(uint64_t clusters, const RankedTokens* known) {
+    tokens_.ReadTerms(clusters);
     looked_into_ = known == nullptr ? 0 : known->looked_into;
-    work_.block.ForEach(known == nullptr ? 1 : RankedWords::kMost, [&](uint64_t i) {
+    work_.block.ForEach(known == nullptr ? 1 : RankedTokens::kMost, [&](uint64_t i) {
       if (i == 0) best_.count = known == nullptr ? 0 : known->count;
       if (known != nullptr && i < known->count) {
-        best_.words[i] = {known->words[i].log_probability, known->words[i].id};
+        best_.tokens[i] = {known->tokens[i].log_probability, known->tokens[i].id};
       }
     });
-    cache_.Sort(work_, words_.lane());
+    cache_.Sort(work_, tokens_.lane());
   }
-  KINGLET_HOST_DEVICE uint32_t not_finite() const { return words_.not_finite(); }
+  KINGLET_HOST_DEVICE uint32_t not_finite() const { return tokens_.not_finite(); }
   KINGLET_HOST_DEVICE bool IsFinite(uint32_t cluster) const {
-    return words_.terms(cluster).AreFinite();
+    return tokens_.terms(cluster).AreFinite();
   }
 
-  // The tails (a bit each) that could contain one of the k best words, by the bounds that
-  // runtime/queries/distribution.h uses: the tail's own log p, and for each cached word of the tail
-  // that log p mixed with the word's weight, as if the word had all of the tail's probability.
+  // The tails (a bit each) that could contain one of the k best tokens, by the bounds that
+  // runtime/queries/distribution.h uses: the tail's own log p, and for each cached token of the
+  // tail that log p mixed with the token's weight, as if the token had all of the tail's
+  // probability.
   KINGLET_HOST_DEVICE uint64_t TailsThatCould() const {
     const uint32_t clusters = p_.plan.cluster_count;
     return BlockUnion(
@@ -137,33 +140,33 @@ class LaneRanking {
           uint32_t cluster = i;
           float bound;
           if (i < clusters) {
-            bound = words_.terms(i).parent + words_.terms(i).keep;
+            bound = tokens_.terms(i).parent + tokens_.terms(i).keep;
           } else {
             const uint32_t place = i - clusters;
             if (!cache_.IsFirst(place)) return 0;
-            cluster = p_.plan.ClusterOf(cache_.WordAt(place));
-            bound = MixedWithCache(words_.terms(cluster).parent, cache_.WeightAt(place),
-                                   words_.total(), p_.plan.cache);
+            cluster = p_.plan.ClusterOf(cache_.TokenAt(place));
+            bound = MixedWithCache(tokens_.terms(cluster).parent, cache_.WeightAt(place),
+                                   tokens_.total(), p_.plan.cache);
           }
           if (cluster == 0 || !best_.CouldTake(Above(Above(bound)), p_.k)) return 0;
           return uint64_t{1} << cluster;
         });
   }
 
-  // Adds the words of a cluster that are good enough. REQUIRES: Begin named the cluster.
+  // Adds the tokens of a cluster that are good enough. REQUIRES: Begin named the cluster.
   KINGLET_HOST_DEVICE void LookInto(uint32_t index) {
     LookIntoTiles(index);
     LookIntoCached(index);
   }
 
-  KINGLET_HOST_DEVICE void Write(RankedWords& answer) const {
+  KINGLET_HOST_DEVICE void Write(RankedTokens& answer) const {
     work_.block.ForEach(p_.k, [&](uint64_t i) {
       if (i == 0) {
         answer.count = best_.count;
         answer.looked_into = looked_into_;
       }
       if (i >= best_.count) return;
-      answer.words[i] = {best_.words[i].id, best_.words[i].value};
+      answer.tokens[i] = {best_.tokens[i].id, best_.tokens[i].value};
     });
   }
 
@@ -171,64 +174,64 @@ class LaneRanking {
   // The largest logits of a cluster's sum tiles. The head's last one may be a tail's logit, which
   // is a valid bound, too.
   KINGLET_HOST_DEVICE const float* LargestOf(const RankedCluster& cluster) const {
-    return work_.At<float>(words_.lane(), cluster.logits.largest);
+    return work_.At<float>(tokens_.lane(), cluster.logits.largest);
   }
 
   KINGLET_HOST_DEVICE void LookIntoTiles(uint32_t index) {
     const Block& block = work_.block;
     const RankedCluster& cluster = p_.plan.clusters[index];
-    const RankedTerms& terms = words_.terms(index);
-    const uint32_t tiles = LaneWords::TilesOf(cluster);
+    const RankedTerms& terms = tokens_.terms(index);
+    const uint32_t tiles = LaneTokens::TilesOf(cluster);
     const float* largest = LargestOf(cluster);
     block.ForEach(tiles, [&](uint64_t i) { bounds_[i] = terms.OutsideCache(largest[i]); });
     while (true) {
-      const RankedWord next = BlockBest(block, tiles, of_warps_, [&](uint32_t i) {
-        return RankedWord{bounds_[i], i};
+      const RankedToken next = BlockBest(block, tiles, of_warps_, [&](uint32_t i) {
+        return RankedToken{bounds_[i], i};
       });
-      const bool ends = next.id == UINT32_MAX || !(next.value > RankedWord::None().value) ||
+      const bool ends = next.id == UINT32_MAX || !(next.value > RankedToken::None().value) ||
                         !best_.CouldTake(next.value, p_.k);
       block.Barrier();
       if (ends) return;
       const uint32_t first = next.id * kSumTile, left = cluster.size - first;
       const uint32_t size = left < kSumTile ? left : kSumTile;
       looked_into_ += size;
-      float* const logits = words_.LogitsOf(index, first, size);
+      float* const logits = tokens_.LogitsOf(index, first, size);
       block.ForEach(size, [&](uint64_t i) { logits[i] = terms.OutsideCache(logits[i]); });
       TakeBest(
           block, size, logits, p_.k, of_warps_, best_,
           [&](uint32_t i) { return cluster.first + first + i; },
           [&](uint32_t id) { return cache_.Holds(id); });
-      block.ForEach(1, [&](uint64_t) { bounds_[next.id] = RankedWord::None().value; });
+      block.ForEach(1, [&](uint64_t) { bounds_[next.id] = RankedToken::None().value; });
     }
   }
 
-  // Adds words that the cache contains, one thread each. The word's sum tile bounds its
-  // probability; only if the bound is good enough is the word's own logit computed.
+  // Adds tokens that the cache contains, one thread each. The token's sum tile bounds its
+  // probability; only if the bound is good enough is the token's own logit computed.
   KINGLET_HOST_DEVICE void LookIntoCached(uint32_t index) {
     const RankedCluster& cluster = p_.plan.clusters[index];
-    const RankedTerms& terms = words_.terms(index);
+    const RankedTerms& terms = tokens_.terms(index);
     const float* largest = LargestOf(cluster);
     work_.block.ForEach(cache_.size(), [&](uint64_t i) {
-      of_cached_[i] = RankedWord::None().value;
+      of_cached_[i] = RankedToken::None().value;
       if (!cache_.IsFirst(i)) return;
-      const uint32_t row = cache_.WordAt(i) - cluster.first;
+      const uint32_t row = cache_.TokenAt(i) - cluster.first;
       if (row >= cluster.size) return;
       const float weight = cache_.WeightAt(i);
       const auto mixed = [&](float logit) {
-        return MixedWithCache(terms.BeforeCache(logit), weight, words_.total(), p_.plan.cache);
+        return MixedWithCache(terms.BeforeCache(logit), weight, tokens_.total(), p_.plan.cache);
       };
       if (!best_.CouldTake(Above(Above(mixed(largest[row / kSumTile]))), p_.k)) return;
       of_cached_[i] = mixed(LogitOf(cluster, row));
     });
-    // WordAt rises with its index.
+    // TokenAt rises with its index.
     TakeBest(
         work_.block, cache_.size(), of_cached_, p_.k, of_warps_, best_,
-        [&](uint32_t i) { return cache_.WordAt(i); }, [](uint32_t) { return false; });
+        [&](uint32_t i) { return cache_.TokenAt(i); }, [](uint32_t) { return false; });
   }
 
   // By one thread: the logit of row `row` of the cluster.
   KINGLET_HOST_DEVICE float LogitOf(const RankedCluster& cluster, uint32_t row) const {
-    const Lane& lane = words_.lane();
+    const Lane& lane = tokens_.lane();
     const IntegerProduct& product = cluster.product;
     if (cluster.stored || row >= product.matrix.rows) {
       return work_.At<float>(lane, cluster.logits.x)[row];
@@ -237,28 +240,28 @@ class LaneRanking {
     return product.finish(product.matrix.Product(row, codes, work_.ScaleOf(lane, product.x)), row);
   }
 
-  const RankWords& p_;
+  const RankTokens& p_;
   const Work& work_;
-  LaneWords words_;
+  LaneTokens tokens_;
   SortedCache cache_;
   float* of_cached_;
   float* bounds_;
-  RankedWord* of_warps_;
+  RankedToken* of_warps_;
   uint64_t* bits_of_warps_;
-  BestWords& best_;
+  BestTokens& best_;
   uint32_t looked_into_ = 0;
 };
 
 }  // namespace internal
 
-KINGLET_HOST_DEVICE inline uint64_t RankWords::SharedBytes() const {
+KINGLET_HOST_DEVICE inline uint64_t RankTokens::SharedBytes() const {
   return internal::LaneRanking::Bytes(plan);
 }
 
-KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
+KINGLET_HOST_DEVICE inline void Run(const RankTokens& p, const Work& work) {
   const Block& block = work.block;
   const uint32_t clusters = p.plan.cluster_count;
-  RankedWords& answer = p.Answer(work.item);
+  RankedTokens& answer = p.Answer(work.item);
   SharedMemory shared(block);
   internal::LaneRanking ranking(p, work, shared);
   if (p.part == RankedPart::kTails) {
@@ -267,7 +270,7 @@ KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
     ranking.Begin(tails, &answer);
     for (uint32_t i = 1; i < clusters; ++i) {
       if ((tails >> i & 1) == 0) continue;
-      // Words of an earlier tail may rule this tail out. Then its logits need not be finite.
+      // Tokens of an earlier tail may rule this tail out. Then its logits need not be finite.
       if ((ranking.TailsThatCould() >> i & 1) == 0) continue;
       if (!ranking.IsFinite(i)) {
         block.ForEach(1, [&](uint64_t) { answer.not_finite = 1 + i; });
@@ -294,36 +297,36 @@ KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
   block.ForEach(1, [&](uint64_t) { p.tails[work.item] = tails; });
 }
 
-KINGLET_HOST_DEVICE inline uint64_t WordLogProbability::SharedBytes() const {
-  return internal::LaneWords::Bytes(plan) + SharedMemory::Bytes<uint64_t>(kLargestParts);
+KINGLET_HOST_DEVICE inline uint64_t TokenLogProbability::SharedBytes() const {
+  return internal::LaneTokens::Bytes(plan) + SharedMemory::Bytes<uint64_t>(kLargestParts);
 }
 
-KINGLET_HOST_DEVICE inline void Run(const WordLogProbability& p, const Work& work) {
+KINGLET_HOST_DEVICE inline void Run(const TokenLogProbability& p, const Work& work) {
   const Block& block = work.block;
   SharedMemory shared(block);
-  internal::LaneWords words(p.plan, work, shared);
-  const uint32_t pairs = p.plan.cache.Pairs(words.lane().position);
+  internal::LaneTokens tokens(p.plan, work, shared);
+  const uint32_t pairs = p.plan.cache.Pairs(tokens.lane().position);
   auto* const parts = shared.Take<uint64_t>(kLargestParts);
-  const uint32_t id = p.words[work.item];
+  const uint32_t id = p.tokens[work.item];
   const uint32_t index = p.plan.ClusterOf(id);
-  words.ReadTerms(uint64_t{1} << index | p.also_finite);
+  tokens.ReadTerms(uint64_t{1} << index | p.also_finite);
   const uint32_t row = id - p.plan.clusters[index].first;
-  const float* logits = words.LogitsOf(index, row / kTileRows * kTileRows, row % kTileRows + 1);
+  const float* logits = tokens.LogitsOf(index, row / kTileRows * kTileRows, row % kTileRows + 1);
   const uint32_t* cached = nullptr;
   const float* weights = nullptr;
   if (pairs > 0) {
-    cached = work.At<uint32_t>(words.lane(), p.plan.cache.words);
-    weights = work.At<float>(words.lane(), p.plan.cache.weights);
+    cached = work.At<uint32_t>(tokens.lane(), p.plan.cache.tokens);
+    weights = work.At<float>(tokens.lane(), p.plan.cache.weights);
   }
   const float weight = WeightOfUnits<float>(BlockUnits(
       block, pairs, parts, [&](uint64_t i) { return cached[i] == id ? UnitsOf(weights[i]) : 0; }));
   block.ForEach(1, [&](uint64_t) {
-    const internal::RankedTerms& terms = words.terms(index);
+    const internal::RankedTerms& terms = tokens.terms(index);
     const float before = terms.BeforeCache(logits[row % kTileRows]);
     p.answers[work.item] = {
         weight == 0.0f ? before + terms.keep
-                       : internal::MixedWithCache(before, weight, words.total(), p.plan.cache),
-        words.not_finite()};
+                       : internal::MixedWithCache(before, weight, tokens.total(), p.plan.cache),
+        tokens.not_finite()};
   });
 }
 

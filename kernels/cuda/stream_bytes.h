@@ -44,7 +44,7 @@ KINGLET_HOST_DEVICE inline uint32_t EvenBytes(uint32_t a, uint32_t b) {
 
 // Four codes of a vector that has `left` more; codes beyond its end are zeros.
 struct FourCodes {
-  uint32_t words[2];
+  uint32_t pairs[2];
   KINGLET_HOST_DEVICE static FourCodes Load(const int16_t* from, uint32_t left) {
     FourCodes loaded{};
     if (left >= 4 && reinterpret_cast<uintptr_t>(from) % sizeof loaded == 0) {
@@ -55,8 +55,8 @@ struct FourCodes {
     const auto code = [&](uint32_t i) {
       return i < left ? uint32_t{static_cast<uint16_t>(from[i])} : 0u;
     };
-    loaded.words[0] = code(0) | code(1) << 16;
-    loaded.words[1] = code(2) | code(3) << 16;
+    loaded.pairs[0] = code(0) | code(1) << 16;
+    loaded.pairs[1] = code(2) | code(3) << 16;
     return loaded;
   }
 };
@@ -96,10 +96,10 @@ KINGLET_HOST_DEVICE inline void StageStreams(const Work& work, const Vector& x, 
         const uint32_t stream = (item + u * threads) >> shift;
         const uint32_t column = ((item + u * threads) & ((1u << shift) - 1)) * 4;
         if (stream >= lanes || column >= padded) continue;
-        const uint32_t* words = codes[u].words;
+        const uint32_t* pairs = codes[u].pairs;
         const uint32_t at = (stream * to.stride + column) / 4;
-        to.low[at] = EvenBytes(words[0], words[1]);
-        if (!bytes_alone) to.high[at] = EvenBytes(words[0] >> 8, words[1] >> 8);
+        to.low[at] = EvenBytes(pairs[0], pairs[1]);
+        if (!bytes_alone) to.high[at] = EvenBytes(pairs[0] >> 8, pairs[1] >> 8);
       }
     }
   });

@@ -135,19 +135,19 @@ Result<CodeMatrix> WeightStore::Codes(WeightId id) {
   matrix.rows = static_cast<uint32_t>(Rows(plan_.weights[id].shape));
   matrix.positions = reader.positions();
   matrix.bits = static_cast<uint32_t>(plan_.weights[id].coded()->scheme.CodeBits());
-  std::vector<uint32_t> words(matrix.positions * matrix.plane_words());
+  std::vector<uint32_t> planes(matrix.positions * matrix.plane_size());
   std::vector<uint32_t> codes(matrix.positions);
   for (uint64_t row = 0; row < matrix.rows; ++row) {
     reader.Codes(row, codes.data());
     for (uint32_t j = 0; j < matrix.positions; ++j) {
       const uint64_t bit = row * matrix.bits;
-      uint32_t* const word = words.data() + j * matrix.plane_words() + bit / 32;
+      uint32_t* const at = planes.data() + j * matrix.plane_size() + bit / 32;
       const uint64_t shifted = uint64_t{codes[j]} << (bit % 32);
-      word[0] |= static_cast<uint32_t>(shifted);
-      word[1] |= static_cast<uint32_t>(shifted >> 32);
+      at[0] |= static_cast<uint32_t>(shifted);
+      at[1] |= static_cast<uint32_t>(shifted >> 32);
     }
   }
-  KINGLET_ASSIGN_OR_RETURN(matrix.words, Constants(std::span<const uint32_t>(words)));
+  KINGLET_ASSIGN_OR_RETURN(matrix.planes, Constants(std::span<const uint32_t>(planes)));
   laid_out_.insert(id);
   codes_[id] = matrix;
   return matrix;

@@ -31,7 +31,7 @@ class WindowAttentionKernel {
         values_(plan, layout, op.values),
         weights_(layout[op.weights]),
         out_(layout[op.out]),
-        words_(op.masked ? layout[op.masked->words] : Slot{}),
+        tokens_(op.masked ? layout[op.masked->tokens] : Slot{}),
         scale_(AttentionScale<T>(op.key_size)) {
     if (const auto* slots = std::get_if<SlotColumns>(&op.positions)) {
       columns_ = store.Get(slots->columns);
@@ -114,7 +114,7 @@ class WindowAttentionKernel {
 
   void Store(StreamFrame& frame) const {
     const size_t slot = WindowOf(op_, frame.position).newest;
-    if (op_.masked) words_.At<uint32_t>(frame)[slot] = frame.token;
+    if (op_.masked) tokens_.At<uint32_t>(frame)[slot] = frame.token;
     for (size_t head = 0; head < op_.heads; ++head) {
       const size_t key_at = QueryAt(head) + op_.key_size;
       keys_.CopyFrom(frame, (slot * op_.heads + head) * op_.key_size, qkv_, key_at, op_.key_size);
@@ -137,7 +137,7 @@ class WindowAttentionKernel {
   }
 
   bool IsMasked(const StreamFrame& frame, size_t s) const {
-    return op_.masked && words_.At<uint32_t>(frame)[SlotOf(frame, s)] == op_.masked->token;
+    return op_.masked && tokens_.At<uint32_t>(frame)[SlotOf(frame, s)] == op_.masked->token;
   }
 
   T Score(const StreamFrame& frame, size_t head, size_t s) const {
@@ -193,7 +193,7 @@ class WindowAttentionKernel {
   SharedWeights columns_;                         // of SlotColumns
   std::shared_ptr<const RelativeTable<T>> rows_;  // of RelativeRows
   std::shared_ptr<const Start> start_;
-  Slot weights_, out_, words_;
+  Slot weights_, out_, tokens_;
   T scale_;
 };
 

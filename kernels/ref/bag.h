@@ -20,7 +20,7 @@ class BagAppendKernel {
   BagAppendKernel(const BagAppend& op, const BufferLayout& layout)
       : embedded_(layout[op.embedded]),
         sum_(layout[op.sum]),
-        words_(layout[op.words]),
+        count_(layout[op.count]),
         padding_(op.padding) {
     if (op.largest) largest_ = layout[*op.largest];
   }
@@ -30,14 +30,14 @@ class BagAppendKernel {
     const T* x = embedded_.At<T>(frame);
     T* sum = sum_.At<T>(frame);
     const bool first = frame.position == 0, counts = frame.token != padding_;
-    uint32_t& words = *words_.At<uint32_t>(frame);
+    uint32_t& count = *count_.At<uint32_t>(frame);
     if (first) {
       std::fill_n(sum, n, T{0});
-      words = 0;
+      count = 0;
     }
     if (counts) {
       for (size_t i = 0; i < n; ++i) sum[i] += x[i];
-      ++words;
+      ++count;
     }
     if (!largest_) return;
     T* largest = largest_->At<T>(frame);
@@ -48,7 +48,7 @@ class BagAppendKernel {
   }
 
  private:
-  Slot embedded_, sum_, words_;
+  Slot embedded_, sum_, count_;
   std::optional<Slot> largest_;
   std::optional<uint32_t> padding_;
 };
@@ -57,20 +57,20 @@ template <class T>
 class BagFeaturesKernel {
  public:
   BagFeaturesKernel(const BagFeatures& op, const BufferLayout& layout)
-      : sum_(layout[op.sum]), words_(layout[op.words]), out_(layout[op.out]) {
+      : sum_(layout[op.sum]), count_(layout[op.count]), out_(layout[op.out]) {
     if (op.largest) largest_ = layout[*op.largest];
   }
 
   void operator()(StreamFrame& frame) const {
-    const T words = static_cast<T>(*words_.At<uint32_t>(frame));
+    const T count = static_cast<T>(*count_.At<uint32_t>(frame));
     const T* sum = sum_.At<T>(frame);
     T* out = out_.At<T>(frame);
-    for (size_t i = 0; i < sum_.count; ++i) out[i] = sum[i] / words;
+    for (size_t i = 0; i < sum_.count; ++i) out[i] = sum[i] / count;
     if (largest_) std::copy_n(largest_->At<T>(frame), sum_.count, out + sum_.count);
   }
 
  private:
-  Slot sum_, words_, out_;
+  Slot sum_, count_, out_;
   std::optional<Slot> largest_;
 };
 

@@ -19,19 +19,19 @@ class CacheAppendKernel {
   CacheAppendKernel(const CacheAppend& op, const Plan& plan, const BufferLayout& layout)
       : hidden_(plan, layout, op.hidden),
         keys_(plan, layout, op.keys),
-        words_(layout[op.words]),
+        tokens_(layout[op.tokens]),
         capacity_(op.capacity) {}
 
   void operator()(StreamFrame& frame) const {
     if (frame.position == 0) return;
     const size_t slot = RingSlot(frame.position - 1, capacity_);
     keys_.CopyFrom(frame, slot * hidden_.count(), hidden_, 0, hidden_.count());
-    words_.At<uint32_t>(frame)[slot] = frame.token;
+    tokens_.At<uint32_t>(frame)[slot] = frame.token;
   }
 
  private:
   Operand<T> hidden_, keys_;
-  Slot words_;
+  Slot tokens_;
   uint32_t capacity_;
 };
 

@@ -158,7 +158,7 @@ class DefineLayers {
   std::vector<Values> values_;
 };
 
-// `Map` gives a word's vector: bool Row(uint32_t token, T* out), which returns false if the word
+// `Map` gives a token's vector: bool Row(uint32_t token, T* out), which returns false if the token
 // does not exist.
 template <class T, class Map>
 class DefineRowKernel {
@@ -173,13 +173,13 @@ class DefineRowKernel {
         out_(layout[op.out]),
         work_(layout[op.define->work]),
         rows_(layout[op.define->rows]),
-        words_(layout[op.define->words]) {}
+        row_index_(layout[op.define->row_index]) {}
 
   void operator()(StreamFrame& frame) const {
     T* out = out_.At<T>(frame);
     T* rows = rows_.At<T>(frame);
     const size_t width = out_.count;
-    RowCache cache(cache_, words_.At<uint32_t>(frame));
+    RowCache cache(cache_, row_index_.At<uint32_t>(frame));
     if (const auto slot = cache.Find(frame.token)) {
       std::copy_n(rows + *slot * width, width, out);
       return;
@@ -199,7 +199,7 @@ class DefineRowKernel {
   std::shared_ptr<const DefineLayers<T>> layers_;
   RowCacheShape cache_;
   T scale_;
-  Slot out_, work_, rows_, words_;
+  Slot out_, work_, rows_, row_index_;
 };
 
 }  // namespace kinglet::ref

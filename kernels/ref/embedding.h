@@ -88,7 +88,7 @@ class BinRows {
     }
   }
 
-  // Returns false if no bin contains the word.
+  // Returns false if no bin contains the token.
   bool Row(uint32_t token, T* out) const {
     const Bin* bin = BinOf(token);
     if (bin == nullptr) return false;

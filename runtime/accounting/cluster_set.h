@@ -28,33 +28,31 @@ class ClusterSet {
   }
 
   // REQUIRES of these: cluster < kMaxBins.
-  void Insert(size_t cluster) { words_[cluster / 64] |= uint64_t{1} << (cluster % 64); }
-  void Erase(size_t cluster) { words_[cluster / 64] &= ~(uint64_t{1} << (cluster % 64)); }
-  bool Contains(size_t cluster) const {
-    return ((words_[cluster / 64] >> (cluster % 64)) & 1) != 0;
-  }
+  void Insert(size_t cluster) { bits_[cluster / 64] |= uint64_t{1} << (cluster % 64); }
+  void Erase(size_t cluster) { bits_[cluster / 64] &= ~(uint64_t{1} << (cluster % 64)); }
+  bool Contains(size_t cluster) const { return ((bits_[cluster / 64] >> (cluster % 64)) & 1) != 0; }
 
   ClusterSet& operator|=(const ClusterSet& other) {
-    for (size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
+    for (size_t i = 0; i < bits_.size(); ++i) bits_[i] |= other.bits_[i];
     return *this;
   }
 
   // The number of clusters in the set.
   size_t Count() const {
     size_t count = 0;
-    for (const uint64_t word : words_) count += static_cast<size_t>(std::popcount(word));
+    for (const uint64_t bits : bits_) count += static_cast<size_t>(std::popcount(bits));
     return count;
   }
   // Bit i is 1 if cluster i < 64 is in the set.
-  uint64_t LowBits() const { return words_[0]; }
+  uint64_t LowBits() const { return bits_[0]; }
 
   bool operator==(const ClusterSet&) const = default;
   // A strict order, for maps.
-  bool operator<(const ClusterSet& other) const { return words_ < other.words_; }
+  bool operator<(const ClusterSet& other) const { return bits_ < other.bits_; }
 
  private:
   static_assert(kMaxBins % 64 == 0);
-  std::array<uint64_t, kMaxBins / 64> words_{};
+  std::array<uint64_t, kMaxBins / 64> bits_{};
 };
 
 }  // namespace kinglet

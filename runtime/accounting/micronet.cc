@@ -16,7 +16,7 @@ namespace {
 
 // The challenge's baseline of WikiText-103: 159 million parameters, 318 million operations.
 constexpr double kBaselineParameters = 159e6, kBaselineOperations = 318e6;
-constexpr int kWordBits = 32;
+constexpr int kFloatBits = 32;
 
 // --- operations. Sources: the notebook's functions of the same names. ---
 
@@ -66,7 +66,7 @@ int BitsOf(const ActivationQuantiser& quantiser) {
   return 1 + static_cast<int>(std::bit_width(largest - largest / 128));
 }
 int BitsOf(const std::optional<ActivationQuantiser>& quantiser) {
-  return quantiser ? BitsOf(*quantiser) : kWordBits;
+  return quantiser ? BitsOf(*quantiser) : kFloatBits;
 }
 int BitsOf(const Plan& plan, BufferId id) { return BitsOf(plan.buffer(id).quantiser); }
 
@@ -128,7 +128,7 @@ class NodeRules {
     Add("", ActivationOperations(op.activation, Real(plan_.buffer(op.x).count)));
   }
 
-  // A token is charged for every product, whichever cluster its word is in.
+  // A token is charged for every product, whichever cluster its token is in.
   void operator()(const MatVec& op) const {
     AddLinear("", op.weight, op.bias, 1, BitsOf(plan_, op.x, op.input));
     if (op.relu) Add(".relu", Relu(Real(Rows(plan_.weights[op.weight].shape))));
@@ -179,7 +179,7 @@ class NodeRules {
                                 return add_positions(window, 0, BitsOf(plan_, op, slots));
                               },
                               [&](const RelativeRows&) {  // computed in floats
-                                return add_positions(window * heads, window * heads, kWordBits);
+                                return add_positions(window * heads, window * heads, kFloatBits);
                               }},
                    op.positions);
     Add(".softmax", Softmax(window) * (scored / window));
@@ -229,7 +229,7 @@ class NodeRules {
     // The query and what it is compared with are floats or codes together.
     const int bits = std::max(BitsOf(plan_, op.query), BitsOf(plan_, op.memory));
     Add(".query_keys", Matmul(op.key_size, seen * op.heads),
-        op.score == SourceScore::kAdditive ? kWordBits : bits);
+        op.score == SourceScore::kAdditive ? kFloatBits : bits);
     if (op.score == SourceScore::kAdditive) {
       const double functions = seen * op.heads * op.key_size;
       Add(".tanh", {0, functions, functions});
@@ -247,7 +247,7 @@ class NodeRules {
     return Real(bin_counts_[bin]) / Real(tokens);
   }
   // `bits` are those of the wider operand of the multiplications, 32 for floats.
-  void Add(const std::string& part, const OperationTally& tally, int bits = kWordBits) const {
+  void Add(const std::string& part, const OperationTally& tally, int bits = kFloatBits) const {
     components_.push_back({name_ + part, tally, tally.multiplications, 1, bits});
   }
   void AddGates(BufferId hidden, double products, double sums, double functions) const {
@@ -263,7 +263,7 @@ class NodeRules {
       const std::string part = ".unit." + std::to_string(i);
       const double out = Real(layer.out), groups = Real(layer.groups);
       const bool shared = layer.weights == DefineLayer::Weights::kShared;
-      AddLinear(part, tensors.weight, std::nullopt, shared ? groups : 1, kWordBits);
+      AddLinear(part, tensors.weight, std::nullopt, shared ? groups : 1, kFloatBits);
       if (tensors.bias) {
         const bool repeated = layer.bias == DefineLayer::Bias::kShared;
         const double used = Real(nonzeros_[*tensors.bias]) * (repeated ? groups : 1);
@@ -299,13 +299,15 @@ class NodeRules {
 
 // A quantiser takes a 32-bit value for max_abs and, for its scale, a value without the bits that
 // are always zero.
-double QuantiserWords(int bits) { return 1.0 + static_cast<double>(kWordBits - bits) / kWordBits; }
+double QuantiserParameters(int bits) {
+  return 1.0 + static_cast<double>(kFloatBits - bits) / kFloatBits;
+}
 
 // The bits of each tensor that a node keeps, and the 32-bit values of the quantisers. Recorded, not
 // added up, so that a table that two nodes share counts once.
 struct ChargedStorage {
   std::vector<int> bits;  // by tensor; 0 if the tensor is free
-  double quantiser_words = 0;
+  double quantiser_parameters = 0;
 };
 
 class StorageRules {
@@ -386,7 +388,9 @@ class StorageRules {
     charged_.bits[id] = BitsOf(tensors_, id);
     if (const CodedView* coded = tensors_[id].coded()) Charge(coded->scheme.codebook);
   }
-  void ChargeQuantiser(int bits) const { charged_.quantiser_words += QuantiserWords(bits); }
+  void ChargeQuantiser(int bits) const {
+    charged_.quantiser_parameters += QuantiserParameters(bits);
+  }
 
   const Plan& plan_;
   std::span<const TensorView> tensors_;
@@ -394,8 +398,8 @@ class StorageRules {
 };
 
 // The notebook has no codes; a code counts with its bits.
-double CodeWords(const Shape& shape, const CodingScheme& scheme) {
-  return Real(Rows(shape) * scheme.positions) * scheme.CodeBits() / kWordBits;
+double CodeParameters(const Shape& shape, const CodingScheme& scheme) {
+  return Real(Rows(shape) * scheme.positions) * scheme.CodeBits() / kFloatBits;
 }
 
 MicronetOperations SumOf(const std::vector<Component>& components) {
@@ -406,7 +410,7 @@ MicronetOperations SumOf(const std::vector<Component>& components) {
     by_bits[component.bits] += component.operations.multiplications;
   }
   for (const auto& [bits, multiplications] : by_bits) {
-    sum.weighted_multiplications += multiplications * bits / kWordBits;
+    sum.weighted_multiplications += multiplications * bits / kFloatBits;
   }
   return sum;
 }
@@ -486,7 +490,7 @@ Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64
     const int bits = charged.bits[i];
     if (bits == 0) continue;
     if (const CodedView* coded = plan.weights[i].coded()) {
-      if (!coded->seed) storage.codes += CodeWords(plan.weights[i].shape, coded->scheme);
+      if (!coded->seed) storage.codes += CodeParameters(plan.weights[i].shape, coded->scheme);
       continue;
     }
     storage.nonzero += nonzeros[i];
@@ -494,11 +498,11 @@ Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64
     by_bits[bits] += nonzeros[i];
   }
   for (const auto& [bits, entries] : by_bits) {
-    storage.size += Real(entries) * bits / kWordBits;  // row scales are free
+    storage.size += Real(entries) * bits / kFloatBits;  // row scales are free
     count.bits.push_back(bits);
   }
-  storage.mask = Real(storage.total) / kWordBits;  // dense tensors count a mask too
-  storage.quantisation = charged.quantiser_words;
+  storage.mask = Real(storage.total) / kFloatBits;  // dense tensors count a mask too
+  storage.quantisation = charged.quantiser_parameters;
   return count;
 }
 

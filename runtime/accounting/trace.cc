@@ -13,19 +13,19 @@ namespace {
 size_t BinOf(const EmbedRow& embedding, uint32_t id) {
   const auto after =
       std::upper_bound(embedding.bins.begin(), embedding.bins.end(), id,
-                       [](uint32_t word, const EmbeddingBin& bin) { return word < bin.first; });
+                       [](uint32_t token, const EmbeddingBin& bin) { return token < bin.first; });
   return static_cast<size_t>(after - embedding.bins.begin()) - 1;
 }
 
-// The arithmetic of a full distribution, as runtime/queries counts it for a query. A word takes two
-// differences, a comparison, the sum with the cluster's own log p, which takes two differences for
-// each tail, and the sum with log(1 - lambda); the cache's pairs are added up word by word. A class
-// takes two differences.
+// The arithmetic of a full distribution, as runtime/queries counts it for a query. A token takes
+// two differences, a comparison, the sum with the cluster's own log p, which takes two differences
+// for each tail, and the sum with log(1 - lambda); the cache's pairs are added up token by token. A
+// class takes two differences.
 OperationTally FullDistribution(const Plan& plan, uint64_t position) {
   OperationTally tally;
   for (size_t i = 0; i < plan.clusters.size(); ++i) {
-    const double words = plan.clusters[i].size;
-    tally += {0, (plan.cache ? 4 : 3) * words + (i == 0 ? 0 : 2), words};
+    const double tokens = plan.clusters[i].size;
+    tally += {0, (plan.cache ? 4 : 3) * tokens + (i == 0 ? 0 : 2), tokens};
   }
   if (plan.cache) {
     const double pairs =

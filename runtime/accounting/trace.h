@@ -47,7 +47,7 @@ struct TokenPath {
 };
 // The position from which on every window and cache is full, so that paths are equal.
 uint64_t SteadyPosition(const Plan& plan);
-// The bin of a word. REQUIRES: id < vocabulary size.
+// The bin of a token. REQUIRES: id < vocabulary size.
 size_t BinOf(const Plan& plan, uint32_t id);
 // Whether a token of this path runs a node of the plan. A cluster's nodes run only if the cluster
 // is computed; a token of the source runs the encoder's nodes and no others.
@@ -68,8 +68,8 @@ TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, const Cluster
                  bool row_is_cached = false, uint64_t source_length = 0);
 // Makes the trace of a new stream with a query for the full distribution after each token. Tokens
 // come one by one; memory does not grow with their number. The model does not run, so the distinct
-// words in a neural cache are unknown; each of these words costs 2 multiplications, 4 additions and
-// 4 others, which the trace lacks.
+// tokens in a neural cache are unknown; each of these tokens costs 2 multiplications, 4 additions
+// and 4 others, which the trace lacks.
 class FullTracer {
  public:
   // In a translation the source has `source_length` tokens. REQUIRES: the plan outlives the tracer.

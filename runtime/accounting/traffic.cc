@@ -51,14 +51,14 @@ class NodeTracer {
                    slot = RingSlot(path_.position - 1, op.capacity);
     Read(op.hidden);
     Write(op.keys, slot * width, width);
-    Write(op.words, slot, 1);
+    Write(op.tokens, slot, 1);
   }
   void operator()(const EmbedRow& op) const {
     if (const auto& define = op.define) {
       const uint64_t width = buffers_.Size(op.out);
       // Counted as in the first set and slot of the row cache, because all have the same size.
-      Read(define->words, 0, 2 * define->cache.ways);
-      Write(define->words, 0, 2 * define->cache.ways);
+      Read(define->row_index, 0, 2 * define->cache.ways);
+      Write(define->row_index, 0, 2 * define->cache.ways);
       if (path_.row_is_cached) {
         Read(define->rows, 0, width);
       } else {
@@ -105,8 +105,8 @@ class NodeTracer {
     Read(op.keys, 0, visible * key_row);
     Read(op.values, 0, visible * value_row);
     if (op.masked) {
-      Write(op.masked->words, slot, 1);
-      Read(op.masked->words, 0, visible);
+      Write(op.masked->tokens, slot, 1);
+      Read(op.masked->tokens, 0, visible);
     }
     const uint64_t weighed =
         WeighsWholeWindow(op) ? op.window : op.window - FirstVisible(op, path_.position);
@@ -167,33 +167,33 @@ class NodeTracer {
 // The buffer whose logits a query makes in its answer. Returns nullopt if no cluster's logits are
 // made there.
 std::optional<BufferId> LogitsInAnswer(const Plan& plan, std::span<const Kernel> kernels,
-                                       QueryWords words) {
-  if (words != QueryWords::kAnswer) return std::nullopt;
+                                       QueryTokens tokens) {
+  if (tokens != QueryTokens::kAnswer) return std::nullopt;
   const std::optional<size_t> cluster = ClusterMadeInAnswer(plan, kernels);
   if (!cluster) return std::nullopt;
   return plan.clusters[*cluster].logits;
 }
 
-bool LooksAtAll(QueryWords words) {
-  return words == QueryWords::kEvery || words == QueryWords::kAnswer;
+bool LooksAtAll(QueryTokens tokens) {
+  return tokens == QueryTokens::kEvery || tokens == QueryTokens::kAnswer;
 }
 
 }  // namespace
 
 std::vector<NodeTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                                    std::span<const Kernel> kernels, const TokenPath& path,
-                                   QueryWords words) {
+                                   QueryTokens tokens) {
   const EmbedRow& embedding = path.encodes ? SourceEmbeddingOf(plan) : EmbeddingOf(plan);
   const uint32_t token = embedding.bins[path.bin].first;
   const BufferFinder buffers(plan, layout, real_bytes);
   std::vector<NodeTraffic> traffic(plan.nodes.size());
-  const std::optional<BufferId> in_answer = LogitsInAnswer(plan, kernels, words);
+  const std::optional<BufferId> in_answer = LogitsInAnswer(plan, kernels, tokens);
   std::optional<BufferId> dropped;  // the normaliser's node follows the product's
   for (size_t i = 0; i < plan.nodes.size(); ++i) {
     if (!RunsOn(plan, path, i)) continue;
-    if (kernels[i].make_logits) {
+    if (kernels[i].logits) {
       const BufferId logits = std::get<MatVec>(plan.nodes[i].op).y;
-      if (!LooksAtAll(words) || logits == in_answer) dropped = logits;
+      if (!LooksAtAll(tokens) || logits == in_answer) dropped = logits;
     }
     NodeTraffic& node = traffic[i];
     const bool embeds = std::holds_alternative<EmbedRow>(plan.nodes[i].op);
@@ -226,22 +226,24 @@ uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_byte
 }
 
 NodeTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
-                         std::span<const Kernel> kernels, const TokenPath& path, QueryWords words) {
+                         std::span<const Kernel> kernels, const TokenPath& path,
+                         QueryTokens tokens) {
   const BufferFinder buffers(plan, layout, real_bytes);
-  const std::optional<BufferId> in_answer = LogitsInAnswer(plan, kernels, words);
+  const std::optional<BufferId> in_answer = LogitsInAnswer(plan, kernels, tokens);
   NodeTraffic traffic;
   for (const ClusterPlan& cluster : plan.clusters) {
     if (!RunsOn(plan, path, cluster.nodes.begin)) continue;
     traffic.read.push_back(buffers.Range(cluster.normaliser));
-    if (words == QueryWords::kLikely) traffic.read.push_back(buffers.Range(cluster.tiles.largest));
-    if (LooksAtAll(words) && cluster.logits != in_answer) {
+    if (tokens == QueryTokens::kLikely)
+      traffic.read.push_back(buffers.Range(cluster.tiles.largest));
+    if (LooksAtAll(tokens) && cluster.logits != in_answer) {
       traffic.read.push_back(buffers.Range(cluster.logits));
     }
   }
   if (plan.cache) {
     const uint64_t stored =
         CachePairs(path.position, plan.cache->capacity, plan.cache->first_position);
-    traffic.read.push_back(buffers.Range(plan.cache->words, 0, stored));
+    traffic.read.push_back(buffers.Range(plan.cache->tokens, 0, stored));
     traffic.read.push_back(buffers.Range(plan.cache->weights, 0, stored));
     traffic.read.push_back(buffers.Range(plan.cache->total));
   }

@@ -4,7 +4,7 @@
 // that of reading exactly this memory. Sizes are in bytes.
 //
 // Not included: code, what a kernel keeps in registers and on the stack, the table in which a query
-// finds a word's weight in the neural cache, and the copies that make a token undoable.
+// finds a token's weight in the neural cache, and the copies that make a token undoable.
 #ifndef KINGLET_RUNTIME_ACCOUNTING_TRAFFIC_H_
 #define KINGLET_RUNTIME_ACCOUNTING_TRAFFIC_H_
 
@@ -36,28 +36,28 @@ struct NodeTraffic {
 uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_bytes, size_t node,
                   const TokenPath& path);
 
-// The words of computed clusters that a query looks at.
-enum class QueryWords : uint8_t {
-  kNamed,   // given words
-  kLikely,  // the words of tiles whose largest logit shows that they can be among the best
-  kEvery,   // all words, whose clusters were computed for several streams together before
-  kAnswer   // all words of one stream, with logits made in the answer (ClusterMadeInAnswer)
+// The tokens of computed clusters that a query looks at.
+enum class QueryTokens : uint8_t {
+  kNamed,   // given tokens
+  kLikely,  // the tokens of tiles whose largest logit shows that they can be among the best
+  kEvery,   // all tokens, whose clusters were computed for several streams together before
+  kAnswer   // all tokens of one stream, with logits made in the answer (ClusterMadeInAnswer)
 };
 
 // The traffic of each node of the plan; empty for a node that the path does not run. The token is
-// the first word of the path's bin; all words of a bin touch the same amount. For a query that does
-// not look at every word, kernels do not store logits that they can make again
-// (Kernel::make_logits).
+// the first token of the path's bin; all tokens of a bin touch the same amount. For a query that
+// does not look at every token, kernels do not store logits that they can make again (LogitMaker).
 // REQUIRES: kernels and layout are the plan's, for floats of `real_bytes` bytes.
 std::vector<NodeTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                                    std::span<const Kernel> kernels, const TokenPath& path,
-                                   QueryWords words = QueryWords::kEvery);
+                                   QueryTokens tokens = QueryTokens::kEvery);
 
-// What a query touches in addition to its nodes and its answer: the words of the neural cache with
+// What a query touches in addition to its nodes and its answer: the tokens of the neural cache with
 // their weights, and the largest logits of tiles or every logit once more. For kLikely only the
 // largest logits of tiles count, because the tiles looked at depend on the values of the weights.
 NodeTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
-                         std::span<const Kernel> kernels, const TokenPath& path, QueryWords words);
+                         std::span<const Kernel> kernels, const TokenPath& path,
+                         QueryTokens tokens);
 
 // The addresses of one stream's memory.
 struct StreamMemory {

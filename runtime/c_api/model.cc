@@ -9,7 +9,7 @@
 
 #include "runtime/c_api/guard.h"
 #include "runtime/c_api/handles.h"
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 
 namespace kinglet {
 namespace {
@@ -39,7 +39,7 @@ Result<ModelOptions> ReadModelOptions(const char* function, const kinglet_model_
   return result;
 }
 
-Result<const Vocabulary*> WordsOf(const char* function, const kinglet_model* model) {
+Result<const Vocabulary*> TokensOf(const char* function, const kinglet_model* model) {
   KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
   const Vocabulary* vocabulary = model->model->vocabulary();
   if (vocabulary == nullptr) {
@@ -74,7 +74,7 @@ void AppendTexts(const Vocabulary& words, std::string& texts, std::vector<uint64
 
 Result<std::optional<uint32_t>> SpecialToken(const char* function, const Model& model,
                                              uint32_t which) {
-  const SpecialWords words = SpecialWordsOf(model);
+  const SpecialTokens words = SpecialTokensOf(model);
   switch (which) {
     case KINGLET_TOKEN_UNKNOWN:
       return words.unknown;
@@ -159,7 +159,7 @@ kinglet_status kinglet_model_token_text(const kinglet_model* model, uint32_t id,
                                         uint64_t capacity, uint64_t* needed) {
   const char* const function = __func__;
   return Guard([&]() -> Status {
-    KINGLET_ASSIGN_OR_RETURN(const kinglet::Vocabulary* words, kinglet::WordsOf(function, model));
+    KINGLET_ASSIGN_OR_RETURN(const kinglet::Vocabulary* words, kinglet::TokensOf(function, model));
     KINGLET_RETURN_IF_ERROR(RequireId(function, id, words->size()));
     return CopyText(function, words->Word(id), buffer, capacity, needed);
   });
@@ -169,7 +169,7 @@ kinglet_status kinglet_model_token_texts(const kinglet_model* model, char* buffe
                                          uint64_t capacity, uint64_t* needed, uint64_t* offsets) {
   const char* const function = __func__;
   return Guard([&]() -> Status {
-    KINGLET_ASSIGN_OR_RETURN(const kinglet::Vocabulary* words, kinglet::WordsOf(function, model));
+    KINGLET_ASSIGN_OR_RETURN(const kinglet::Vocabulary* words, kinglet::TokensOf(function, model));
     const uint64_t size = words->word_bytes() + words->size();  // with a NUL each
     const uint64_t offset_bytes = (uint64_t{words->size()} + 1) * sizeof(uint64_t);
     KINGLET_ASSIGN_OR_RETURN(
@@ -200,7 +200,7 @@ kinglet_status kinglet_model_find_token(const kinglet_model* model, const char* 
   return Guard([&]() -> Status {
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "text", text));
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "id", id));
-    KINGLET_ASSIGN_OR_RETURN(const kinglet::Vocabulary* words, kinglet::WordsOf(function, model));
+    KINGLET_ASSIGN_OR_RETURN(const kinglet::Vocabulary* words, kinglet::TokensOf(function, model));
     return kinglet::FindWord(function, *words, text, length, id);
   });
 }

@@ -14,14 +14,14 @@
 namespace kinglet {
 namespace {
 
-Status WriteWords(const char* function, const std::vector<Candidate>& words, uint32_t* ids,
-                  double* log_probabilities, uint64_t capacity, uint32_t* count) {
+Status WriteTokens(const char* function, const std::vector<Candidate>& words, uint32_t* ids,
+                   double* log_probabilities, uint64_t capacity, uint32_t* count) {
   const auto pair = [](const Candidate& word) { return std::pair(word.id, word.log_probability); };
   return WritePairs(function, words, pair, ids, log_probabilities, capacity, count);
 }
 
-Result<WordSet> ReadAllowed(const char* function, const kinglet_session* session,
-                            const uint32_t* allowed, uint64_t count) {
+Result<TokenSet> ReadAllowed(const char* function, const kinglet_session* session,
+                             const uint32_t* allowed, uint64_t count) {
   KINGLET_ASSIGN_OR_RETURN(const auto ids, ReadArray(function, "allowed", allowed, count));
   const uint32_t words = session->session->model().vocabulary_size();
   for (const uint32_t id : ids) {
@@ -29,7 +29,7 @@ Result<WordSet> ReadAllowed(const char* function, const kinglet_session* session
     return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, function, "allowed",
                            "numbers below " + std::to_string(words), std::to_string(id));
   }
-  return WordSet(words, ids);
+  return TokenSet(words, ids);
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ using kinglet::ReadPrefix;
 using kinglet::RequirePointer;
 using kinglet::Result;
 using kinglet::Status;
-using kinglet::WriteWords;
+using kinglet::WriteTokens;
 
 kinglet_status kinglet_session_top_p(kinglet_session* session, uint32_t lane, double share,
                                      uint32_t* ids, double* log_probabilities, uint64_t capacity,
@@ -51,7 +51,7 @@ kinglet_status kinglet_session_top_p(kinglet_session* session, uint32_t lane, do
   return Guard([&]() -> Status {
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
     KINGLET_ASSIGN_OR_RETURN(const auto words, session->session->TopP(share, lane));
-    return WriteWords(function, words, ids, log_probabilities, capacity, count);
+    return WriteTokens(function, words, ids, log_probabilities, capacity, count);
   });
 }
 
@@ -70,7 +70,7 @@ kinglet_status kinglet_session_allowed_top_k(kinglet_session* session, uint32_t 
     KINGLET_ASSIGN_OR_RETURN(const auto set,
                              ReadAllowed(function, session, allowed, allowed_count));
     KINGLET_ASSIGN_OR_RETURN(const auto words, session->session->TopKOf(set, k, lane));
-    return WriteWords(function, words, ids, log_probabilities, capacity, count);
+    return WriteTokens(function, words, ids, log_probabilities, capacity, count);
   });
 }
 
@@ -95,7 +95,7 @@ kinglet_status kinglet_session_prefix_top_k(kinglet_session* session, uint32_t l
     KINGLET_ASSIGN_OR_RETURN(const auto text, ReadPrefix(function, prefix, length));
     KINGLET_ASSIGN_OR_RETURN(const auto set, session->session->WithPrefix(text));
     KINGLET_ASSIGN_OR_RETURN(const auto words, session->session->TopKOf(set, k, lane));
-    return WriteWords(function, words, ids, log_probabilities, capacity, count);
+    return WriteTokens(function, words, ids, log_probabilities, capacity, count);
   });
 }
 
@@ -140,5 +140,5 @@ kinglet_status kinglet_session_interval(kinglet_session* session, uint32_t lane,
 kinglet_status kinglet_session_word_at(kinglet_session* session, uint32_t lane, uint32_t point,
                                        uint32_t* out) {
   return Get(__func__, "session", session, out,
-             [&] { return session->session->WordAt(point, lane); });
+             [&] { return session->session->TokenAt(point, lane); });
 }

@@ -37,8 +37,6 @@ class ArchiveScanner {
   // KINGLET_UNSUPPORTED_VERSION for a header that cannot be used, and KINGLET_CORRUPT for bytes
   // after the end. Holds at most one block and the bytes that were added last.
   Result<std::optional<ScannedPart>> Next();
-  // Whether the end was found.
-  bool found_end() const { return found_end_; }
 
  private:
   std::span<const std::byte> Left() const { return std::span(bytes_).subspan(at_); }

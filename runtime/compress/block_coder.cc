@@ -33,7 +33,7 @@ size_t KnownBytes(const TokenSpellings& spellings, TokenStyle style,
 
 }  // namespace
 
-SharedWords::SharedWords(const Model& model) : special_(SpecialWordsOf(model)) {
+SharedWords::SharedWords(const Model& model) : special_(SpecialTokensOf(model)) {
   for (const TokenStyle style : StylesOf(model)) {
     spelt_.push_back({style, TokenSpellings(model, style)});
   }

@@ -15,7 +15,7 @@
 #include "runtime/compress/token_spellings.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 
 namespace kinglet::compress {
 
@@ -28,7 +28,7 @@ class SharedWords {
   TokenStyle StyleOf(std::span<const std::byte> text) const;
   // Null for a style that the model does not have.
   const TokenSpellings* Of(TokenStyle style) const;
-  const SpecialWords& special() const { return special_; }
+  const SpecialTokens& special() const { return special_; }
 
  private:
   struct Spelt {
@@ -36,7 +36,7 @@ class SharedWords {
     TokenSpellings spellings;
   };
   std::vector<Spelt> spelt_;
-  SpecialWords special_;
+  SpecialTokens special_;
 };
 
 // One block that is being coded. Runs until it needs the network's answer, so that several blocks

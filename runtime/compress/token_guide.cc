@@ -15,7 +15,7 @@ size_t KindOfByte(uint8_t byte) { return byte == ' ' ? 0 : byte == '\n' ? 1 : 2;
 }  // namespace
 
 TokenGuide::TokenGuide(const TokenSpellings& spellings, TokenStyle style,
-                       const SpecialWords& special)
+                       const SpecialTokens& special)
     : spellings_(&spellings),
       special_(special),
       follower_(spellings, style),

@@ -14,14 +14,14 @@
 #include "runtime/compress/byte_model.h"
 #include "runtime/compress/token_follower.h"
 #include "runtime/compress/token_spellings.h"
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 
 namespace kinglet::compress {
 
 class TokenGuide {
  public:
   // REQUIRES: the spellings, which are of this style, outlive the guide.
-  TokenGuide(const TokenSpellings& spellings, TokenStyle style, const SpecialWords& special);
+  TokenGuide(const TokenSpellings& spellings, TokenStyle style, const SpecialTokens& special);
 
   // Ids that the network has to process, in order, before it is asked for all probabilities, which
   // SetProbabilities then takes. Empty if the predictions so far serve on.
@@ -40,7 +40,7 @@ class TokenGuide {
   size_t EndKind() const;
 
   const TokenSpellings* spellings_;
-  SpecialWords special_;
+  SpecialTokens special_;
   TokenFollower follower_;
   std::vector<uint32_t> waiting_;
   std::vector<TokenFollower::Token> done_;

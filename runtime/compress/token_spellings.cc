@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 #include "runtime/text/model_text.h"
 
 namespace kinglet::compress {
@@ -47,7 +47,7 @@ std::vector<TokenStyle> StylesOf(const Model& model) {
 
 TokenSpellings::TokenSpellings(const Model& model, TokenStyle style) {
   const Vocabulary& vocabulary = *model.vocabulary();
-  const SpecialWords special = SpecialWordsOf(model);
+  const SpecialTokens special = SpecialTokensOf(model);
   const uint32_t size = std::min(vocabulary.size(), model.vocabulary_size());
   const SpaceSides sides =
       style == TokenStyle::kPieces ? SidesOf(*model.text(), size) : SpaceSides();

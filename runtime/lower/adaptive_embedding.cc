@@ -8,14 +8,14 @@ namespace kinglet {
 void LowerEmbedding(const AdaptiveEmbedding& block, BufferId residual, PlanBuilder& builder) {
   EmbedRow row{block.bins, block.scale, residual};
   if (const auto& kept = block.define) {
-    const uint32_t words = block.bins.back().first + block.bins.back().size;
-    const auto cache = RowCacheShape::Of(kept->cache_rows, words);
+    const uint32_t tokens = block.bins.back().first + block.bins.back().size;
+    const auto cache = RowCacheShape::Of(kept->cache_rows, tokens);
     row.define = DefineRows{kept->unit,
                             kept->tensors,
                             cache,
                             builder.Floats(block.name + ".unit", DefineWork(kept->unit).total),
                             builder.Floats(block.name + ".rows", cache.rows() * block.width),
-                            builder.ScratchWords(block.name + ".words", cache.memory_words())};
+                            builder.ScratchUint32s(block.name + ".row_index", cache.index_size())};
   }
   builder.AddNode(block.name, std::move(row));
 }

@@ -33,11 +33,11 @@ class SoftmaxLowering {
     }
   }
 
-  // One cluster of all words, so that any query needs all of them.
+  // One cluster of all tokens, so that any query needs all of them.
   void LowerWhole() {
-    uint32_t words = block_.head_size;
-    for (const SoftmaxTail& tail : block_.tails) words += tail.size;
-    ClusterPlan whole = Begin("head", 0, words, words);
+    uint32_t tokens = block_.head_size;
+    for (const SoftmaxTail& tail : block_.tails) tokens += tail.size;
+    ClusterPlan whole = Begin("head", 0, tokens, tokens);
     std::optional<BufferId> clusters;
     if (!block_.tails.empty()) {
       clusters = builder_.Floats("clusters.logits", block_.tails.size());
@@ -96,10 +96,10 @@ class SoftmaxLowering {
     builder_.AddProduct("softmax." + name, product);
   }
 
-  void LowerHead(const LogitsPlace& words, const LogitsPlace& clusters) {
+  void LowerHead(const LogitsPlace& tokens, const LogitsPlace& clusters) {
     const TableInput input = Project("head", block_.head_projection);
     if (block_.head_table) {
-      LowerProduct("head", *block_.head_table, block_.head_bias, input, words);
+      LowerProduct("head", *block_.head_table, block_.head_bias, input, tokens);
     }
     if (block_.cluster_weight) {
       LowerProduct("clusters", *block_.cluster_weight, block_.cluster_bias, input, clusters);

@@ -8,9 +8,9 @@ BagBuffers LowerBag(const BagClassifier& block, BufferId embedded, PlanBuilder& 
   const uint64_t width = builder.plan().buffer(embedded).count;
   BagBuffers bag{};
   bag.sum = builder.Floats("bag.sum", width, true);
-  bag.words = builder.Words("bag.words", Ring{});
+  bag.count = builder.Uint32s("bag.count", Ring{});
   if (block.max_pool) bag.largest = builder.Floats("bag.largest", width, true);
-  builder.AddNode("bag", BagAppend{embedded, bag.sum, bag.words, bag.largest, block.padding});
+  builder.AddNode("bag", BagAppend{embedded, bag.sum, bag.count, bag.largest, block.padding});
   return bag;
 }
 
@@ -22,7 +22,7 @@ void LowerBagClassifier(const BagClassifier& block, const BagBuffers& bag, PlanB
   classifier.nodes.begin = builder.node_count();
   const uint64_t width = builder.plan().buffer(bag.sum).count;
   BufferId input = builder.Floats("bag.features", bag.largest ? 2 * width : width);
-  builder.AddNode("bag.features", BagFeatures{bag.sum, bag.words, bag.largest, input});
+  builder.AddNode("bag.features", BagFeatures{bag.sum, bag.count, bag.largest, input});
   if (const auto& hidden = block.hidden) {
     builder.AddNode("classifier.input",
                     ScaleShiftRelu{input, hidden->input_scale, hidden->input_shift, input});

@@ -86,7 +86,7 @@ BufferId MakeTokenRows(const MaskedModel& block, PlanBuilder& builder);
 // sets plan.reading.
 void LowerReading(const MaskedModel& block, BufferId rows, PlanBuilder& builder);
 // Adds the sweeps that fill `rows`, a masked model's results; sets plan.encoder.
-void LowerMaskedModel(const MaskedModel& block, const AdaptiveEmbedding& words, BufferId rows,
+void LowerMaskedModel(const MaskedModel& block, const AdaptiveEmbedding& tokens, BufferId rows,
                       PlanBuilder& builder);
 
 // A vector as floats and as codes; without a quantiser both are the same buffer.
@@ -166,16 +166,16 @@ void LowerSoftmax(const AdaptiveSoftmax& block, BufferId hidden, PlanBuilder& bu
 // Adds a token's first node, which stores the pair (previous hidden state, this token) in the
 // neural cache.
 struct CacheBuffers {
-  BufferId keys, words;
+  BufferId keys, tokens;
 };
 CacheBuffers LowerCacheAppend(const NeuralCache& block, BufferId hidden, PlanBuilder& builder);
 // Adds the node of queries that computes the weights of the stored pairs, and sets plan.cache.
 void LowerCacheQuery(const NeuralCache& block, BufferId hidden, const CacheBuffers& buffers,
                      PlanBuilder& builder);
 
-// Adds the node that adds the vector of a word to the bag of its list.
+// Adds the node that adds the vector of a token to the bag of its list.
 struct BagBuffers {
-  BufferId sum, words;
+  BufferId sum, count;
   std::optional<BufferId> largest;
 };
 BagBuffers LowerBag(const BagClassifier& block, BufferId embedded, PlanBuilder& builder);

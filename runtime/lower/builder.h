@@ -53,12 +53,12 @@ class PlanBuilder {
   BufferId Floats(std::string name, uint64_t count, bool state = false) {
     return AddBuffer({std::move(name), Element::kReal, count, state, std::nullopt});
   }
-  // A state buffer with one word in each slot.
-  BufferId Words(std::string name, const Ring& ring) {
-    return AddBuffer({std::move(name), Element::kWord, ring.slots, true, std::nullopt, ring});
+  // A state buffer with one 32-bit integer in each slot.
+  BufferId Uint32s(std::string name, const Ring& ring) {
+    return AddBuffer({std::move(name), Element::kUint32, ring.slots, true, std::nullopt, ring});
   }
-  BufferId ScratchWords(std::string name, uint64_t count) {
-    return AddBuffer({std::move(name), Element::kWord, count});
+  BufferId ScratchUint32s(std::string name, uint64_t count) {
+    return AddBuffer({std::move(name), Element::kUint32, count});
   }
   BufferId Codes(std::string name, uint64_t count, const ActivationQuantiser& quantiser,
                  bool state = false) {

@@ -48,9 +48,9 @@ void LowerReading(const MaskedModel& block, BufferId rows, PlanBuilder& builder)
   builder.plan().reading = reading;
 }
 
-// The words come first, in a sweep of their own, because the segments that follow are looked up by
+// The tokens come first, in a sweep of their own, because the segments that follow are looked up by
 // other numbers.
-void LowerMaskedModel(const MaskedModel& block, const AdaptiveEmbedding& words, BufferId rows,
+void LowerMaskedModel(const MaskedModel& block, const AdaptiveEmbedding& tokens, BufferId rows,
                       PlanBuilder& builder) {
   builder.BeginSource();
   const TransformerDecoder& stack = block.stack;
@@ -59,7 +59,7 @@ void LowerMaskedModel(const MaskedModel& block, const AdaptiveEmbedding& words, 
   const BufferId segment = builder.Floats("text.segment", stack.width);
   EncoderPlan plan{{}, builder.plan().vocabulary_size, stack.window};
   lowering.Sweep(plan, [&] {
-    LowerEmbedding(words, residual, builder);
+    LowerEmbedding(tokens, residual, builder);
     builder.AddNode("text.words.store", StoreRow{residual, lowering.residuals()});
   });
   constexpr bool kOfSegments = true;

@@ -6,8 +6,9 @@ CacheBuffers LowerCacheAppend(const NeuralCache& block, BufferId hidden, PlanBui
   const uint64_t width = builder.plan().buffer(hidden).count;
   const Ring pairs{.slots = block.capacity, .lag = 1};
   const CacheBuffers buffers{builder.RowRingLike("cache.keys", width, pairs, hidden),
-                             builder.Words("cache.words", pairs)};
-  builder.AddNode("cache.append", CacheAppend{hidden, buffers.keys, buffers.words, block.capacity});
+                             builder.Uint32s("cache.tokens", pairs)};
+  builder.AddNode("cache.append",
+                  CacheAppend{hidden, buffers.keys, buffers.tokens, block.capacity});
   return buffers;
 }
 
@@ -16,7 +17,7 @@ void LowerCacheQuery(const NeuralCache& block, BufferId hidden, const CacheBuffe
   CachePlan cache{};
   cache.capacity = block.capacity;
   cache.lambda = block.lambda;
-  cache.words = buffers.words;
+  cache.tokens = buffers.tokens;
   cache.weights = builder.Floats("cache.weights", block.capacity);
   cache.total = builder.Floats("cache.total", 1);
   cache.nodes.begin = builder.node_count();

@@ -16,8 +16,8 @@ class DecoderLowering {
   void Lower() {
     LowerPositions(block_, "positions", residual_, builder_);
     if (block_.masked_token) {
-      masked_ =
-          MaskedToken{builder_.Words("tokens", Ring{.slots = block_.window}), *block_.masked_token};
+      masked_ = MaskedToken{builder_.Uint32s("tokens", Ring{.slots = block_.window}),
+                            *block_.masked_token};
     }
     for (size_t i = 0; i < block_.layers.size(); ++i) {
       const TransformerLayer& layer = block_.layers[i];

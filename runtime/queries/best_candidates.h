@@ -1,4 +1,4 @@
-// Keeps the k most probable of the words that it is offered.
+// Keeps the k most probable of the tokens that it is offered.
 #ifndef KINGLET_RUNTIME_QUERIES_BEST_CANDIDATES_H_
 #define KINGLET_RUNTIME_QUERIES_BEST_CANDIDATES_H_
 
@@ -14,7 +14,7 @@
 
 namespace kinglet {
 
-// A word and its natural log-probability (a float widened exactly, except on ref64).
+// A token and its natural log-probability (a float widened exactly, except on ref64).
 struct Candidate {
   uint32_t id;
   double log_probability;
@@ -26,20 +26,20 @@ inline bool MoreProbable(const Candidate& a, const Candidate& b) {
                                                 : a.id < b.id;
 }
 
-// Sorts words into the order of answers. Calls check() between parts that take some milliseconds,
-// and returns its Status if that is not OK; the words are then in any order.
+// Sorts tokens into the order of answers. Calls check() between parts that take some milliseconds,
+// and returns its Status if that is not OK; the tokens are then in any order.
 template <class Check>
-Status SortByProbability(std::span<Candidate> words, const Check& check) {
+Status SortByProbability(std::span<Candidate> tokens, const Check& check) {
   constexpr size_t kPart = size_t{1} << 16;
   const auto at = [&](size_t i) {
-    return words.begin() + static_cast<std::ptrdiff_t>(std::min(i, words.size()));
+    return tokens.begin() + static_cast<std::ptrdiff_t>(std::min(i, tokens.size()));
   };
-  for (size_t first = 0; first < words.size(); first += kPart) {
+  for (size_t first = 0; first < tokens.size(); first += kPart) {
     if (first > 0) KINGLET_RETURN_IF_ERROR(check());
     std::sort(at(first), at(first + kPart), MoreProbable);
   }
-  for (size_t sorted = kPart; sorted < words.size(); sorted *= 2) {
-    for (size_t first = 0; first + sorted < words.size(); first += 2 * sorted) {
+  for (size_t sorted = kPart; sorted < tokens.size(); sorted *= 2) {
+    for (size_t first = 0; first + sorted < tokens.size(); first += 2 * sorted) {
       KINGLET_RETURN_IF_ERROR(check());
       std::inplace_merge(at(first), at(first + sorted), at(first + 2 * sorted), MoreProbable);
     }
@@ -64,15 +64,15 @@ class BestCandidates {
     std::push_heap(heap_.begin(), heap_.end(), MoreProbable);
     return true;
   }
-  // Whether a word of log-probability `bound` or less could still be among the best.
+  // Whether a token of log-probability `bound` or less could still be among the best.
   bool CouldTake(double bound) const { return !(bound < Threshold()); }
-  // The log-probability of the k-th best candidate, below which no word can be among the best;
+  // The log-probability of the k-th best candidate, below which no token can be among the best;
   // minus infinity while there are fewer than k. REQUIRES: k > 0.
   double Threshold() const {
     return heap_.size() < k_ ? -std::numeric_limits<double>::infinity()
                              : heap_.front().log_probability;
   }
-  // The best words, most probable first. `check` as of SortByProbability.
+  // The best tokens, most probable first. `check` as of SortByProbability.
   template <class Check>
   Result<std::vector<Candidate>> Sorted(const Check& check) && {
     KINGLET_RETURN_IF_ERROR(SortByProbability(heap_, check));

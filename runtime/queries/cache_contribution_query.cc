@@ -3,7 +3,7 @@
 namespace kinglet {
 
 template <class T>
-Result<CacheContribution> CacheContributionOfWord(QueriedStream<T>& stream, uint32_t id) {
+Result<CacheContribution> CacheContributionOfToken(QueriedStream<T>& stream, uint32_t id) {
   Distribution<T>& distribution = *stream.distribution;
   const std::span<QueriedStream<T>> alone(&stream, 1);
   const size_t cluster = distribution.ClusterOf(id);
@@ -15,11 +15,11 @@ Result<CacheContribution> CacheContributionOfWord(QueriedStream<T>& stream, uint
   contribution.network_log_probability =
       static_cast<double>(distribution.View(stream.frame, cluster).SoftmaxLogProbability(id));
   if (cache.Share() > 0) contribution.cache_share = cache.PartOf(cache.WeightOf(id));
-  distribution.CountWords(1, contribution.cache_share > 0 ? 1 : 0);
+  distribution.CountTokens(1, contribution.cache_share > 0 ? 1 : 0);
   return contribution;
 }
 
-template Result<CacheContribution> CacheContributionOfWord(QueriedStream<float>&, uint32_t);
-template Result<CacheContribution> CacheContributionOfWord(QueriedStream<double>&, uint32_t);
+template Result<CacheContribution> CacheContributionOfToken(QueriedStream<float>&, uint32_t);
+template Result<CacheContribution> CacheContributionOfToken(QueriedStream<double>&, uint32_t);
 
 }  // namespace kinglet

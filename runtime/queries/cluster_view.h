@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cluster_words.h"
-#include "kernels/ref/cluster_words.h"
+#include "kernels/cluster_tokens.h"
+#include "kernels/ref/cluster_tokens.h"
 
 namespace kinglet {
 
@@ -14,7 +14,7 @@ namespace kinglet {
 template <class T>
 struct ClusterView {
   size_t index;
-  uint32_t first, size;   // its words are [first, first + size)
+  uint32_t first, size;   // its tokens are [first, first + size)
   const T* logits;        // [size]
   const T* tile_largest;  // the largest logit of each tile (LogitTiles, kernels/op.h),
                           // [SumTiles(size)]
@@ -22,11 +22,11 @@ struct ClusterView {
   T largest;              // logit
   ClusterTerms<T> terms;  // turn a logit into a log-probability
 
-  // log p of a word of the cluster before the neural cache is mixed in.
+  // log p of a token of the cluster before the neural cache is mixed in.
   T SoftmaxLogProbability(uint32_t id) const {
     return ref::SoftmaxLogProbability(logits[id - first], terms);
   }
-  // log p of the cluster's most probable word before the neural cache is mixed in.
+  // log p of the cluster's most probable token before the neural cache is mixed in.
   T LargestLogProbability() const { return ref::SoftmaxLogProbability(largest, terms); }
 };
 

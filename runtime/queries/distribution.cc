@@ -28,8 +28,8 @@ ClusterFunctions<double> FunctionsOf(const Model&) {
 // takes them.
 class NeedingStreams {
  public:
-  void Add(size_t stream, StreamFrame frame, Logits logits) {
-    frame.keeps_logits = logits == Logits::kKept;
+  void Add(size_t stream, StreamFrame frame, LogitsPlace place) {
+    frame.logits = place;
     streams_[count_] = stream;
     frames_[count_++] = frame;
   }
@@ -61,23 +61,23 @@ void Distribution<T>::Invalidate() {
   cache_.Invalidate();
 }
 
-// A word takes two differences, a comparison and the sum with the cluster's own log p. Then a sum
-// with log(1 - lambda), or, if the cache holds the word, two products, a sum, a quotient, an
+// A token takes two differences, a comparison and the sum with the cluster's own log p. Then a sum
+// with log(1 - lambda), or, if the cache holds the token, two products, a sum, a quotient, an
 // exponential and a logarithm.
 template <class T>
-void Distribution<T>::CountWords(double words, double held) {
-  const double kept = cache_.is_in_model() ? words - held : 0;
-  work_.arithmetic += {2 * held, 3 * words + kept + held, words + 3 * held};
+void Distribution<T>::CountTokens(double tokens, double held) {
+  const double kept = cache_.is_in_model() ? tokens - held : 0;
+  work_.arithmetic += {2 * held, 3 * tokens + kept + held, tokens + 3 * held};
 }
 
 template <class T>
 template <class Needs, class Take>
-Status Distribution<T>::Open(std::span<QueriedStream<T>> streams, NodeRange nodes, Logits logits,
-                             std::initializer_list<BufferId> results, const Needs& needs,
-                             const Take& take) {
+Status Distribution<T>::Open(std::span<QueriedStream<T>> streams, NodeRange nodes,
+                             LogitsPlace place, std::initializer_list<BufferId> results,
+                             const Needs& needs, const Take& take) {
   NeedingStreams needing;
   for (size_t i = 0; i < streams.size(); ++i) {
-    if (needs(*streams[i].distribution)) needing.Add(i, streams[i].frame, logits);
+    if (needs(*streams[i].distribution)) needing.Add(i, streams[i].frame, place);
   }
   if (needing.empty()) return Status();
   const Distribution& any = *streams.front().distribution;
@@ -95,16 +95,16 @@ Status Distribution<T>::Open(std::span<QueriedStream<T>> streams, NodeRange node
 
 template <class T>
 Status Distribution<T>::OpenCluster(std::span<QueriedStream<T>> streams, size_t index,
-                                    Logits logits) {
+                                    LogitsPlace place) {
   const ClusterPlan& cluster = streams.front().distribution->plan().clusters[index];
   KINGLET_RETURN_IF_ERROR(Open(
-      streams, cluster.nodes, logits,
+      streams, cluster.nodes, place,
       {cluster.logits, cluster.normaliser, cluster.tiles.largest, cluster.tiles.sums},
       [index](const Distribution& stream) { return !stream.opened_.Contains(index); },
-      [index, logits](Distribution& stream, const StreamFrame& frame) {
-        return stream.TakeCluster(frame, index, logits);
+      [index, place](Distribution& stream, const StreamFrame& frame) {
+        return stream.TakeCluster(frame, index, place);
       }));
-  if (logits == Logits::kDropped) return Status();
+  if (place.is_nowhere) return Status();
   for (QueriedStream<T>& stream : streams) {
     stream.distribution->NeedLogits(stream.frame, index, 0, cluster.size);
     stream.distribution->dropped_.Erase(index);
@@ -127,7 +127,7 @@ Result<const T*> Distribution<T>::OpenClusterAt(QueriedStream<T>& stream, size_t
     const bool is_open = own.opened_.Contains(index);
     if (!maker || (is_open && !own.dropped_.Contains(index))) return in_frame();
     StreamFrame frame = stream.frame;
-    frame.logits = logits;
+    frame.logits.answer = logits;
     if (is_open) {
       own.NeedLogits(frame, index, 0, own.plan().clusters[index].size);
       return logits;
@@ -135,23 +135,24 @@ Result<const T*> Distribution<T>::OpenClusterAt(QueriedStream<T>& stream, size_t
     const NodeRange nodes = own.plan().clusters[index].nodes;
     KINGLET_RETURN_IF_ERROR(
         RunNodes(own.model_, {nodes.begin, *maker}, {&stream.frame, 1}, own.execution_));
-    const auto& is_finite = own.model_.kernels()[*maker].has_finite_logits;
-    if (!is_finite || !is_finite(stream.frame)) return in_frame();
-    KINGLET_RETURN_IF_ERROR(RunNodes(own.model_, {*maker, nodes.end}, {&frame, 1}, own.execution_));
-    KINGLET_RETURN_IF_ERROR(own.TakeCluster(frame, index, Logits::kDropped));
+    const auto& are_finite = own.model_.kernels()[*maker].logits.are_finite;
+    if (!are_finite || !are_finite(stream.frame)) return in_frame();
+    KINGLET_RETURN_IF_ERROR(
+        RunAllNodes(own.model_, {*maker, nodes.end}, {&frame, 1}, own.execution_));
+    KINGLET_RETURN_IF_ERROR(own.TakeCluster(frame, index, kLogitsNowhere));
     return logits;
   }
 }
 
 template <class T>
-Status Distribution<T>::TakeCluster(const StreamFrame& frame, size_t index, Logits logits) {
+Status Distribution<T>::TakeCluster(const StreamFrame& frame, size_t index, LogitsPlace place) {
   work_.clusters.Insert(index);
   const T* normaliser = model_.layout()[plan().clusters[index].normaliser].template At<T>(frame);
   if (!std::isfinite(normaliser[0]) || !std::isfinite(normaliser[1])) {
     return ClusterNotFinite(frame, index);
   }
   opened_.Insert(index);
-  if (logits == Logits::kDropped && MakerOfLogits(index)) dropped_.Insert(index);
+  if (place.is_nowhere && MakerOfLogits(index)) dropped_.Insert(index);
   return Status();
 }
 
@@ -171,13 +172,13 @@ template <class T>
 void Distribution<T>::NeedLogits(const StreamFrame& frame, size_t index, uint64_t first,
                                  uint64_t count) const {
   if (!dropped_.Contains(index)) return;
-  const Kernel& maker = model_.kernels()[*MakerOfLogits(index)];
-  if (count != plan().clusters[index].size) return maker.make_logits(frame, first, count);
+  const LogitMaker& maker = model_.kernels()[*MakerOfLogits(index)].logits;
+  if (count != plan().clusters[index].size) return maker.make(frame, first, count);
   constexpr size_t kEach = 16 * kSumTile;
   const auto make = [&](Chunks chunks) {
     const uint64_t begin = chunks.begin * kEach,
                    end = std::min<uint64_t>(chunks.end * kEach, count);
-    maker.make_logits(frame, begin, end - begin);
+    maker.make(frame, begin, end - begin);
   };
   RunChunks((count + kEach - 1) / kEach, make, execution_.team.get());
 }
@@ -201,7 +202,7 @@ Status Distribution<T>::ComputeCache(std::span<QueriedStream<T>> streams) {
   const auto& cache = streams.front().distribution->plan().cache;
   if (!cache) return Status();
   return Open(
-      streams, cache->nodes, Logits::kKept, {cache->words, cache->weights, cache->total},
+      streams, cache->nodes, kLogitsInBuffer, {cache->tokens, cache->weights, cache->total},
       [](const Distribution& stream) { return !stream.cache_.computed(); },
       [](Distribution& stream, const StreamFrame& frame) {
         return stream.cache_.TakeWeights(frame, stream.work_);
@@ -221,9 +222,9 @@ Status Distribution<T>::OpenCache(std::span<QueriedStream<T>> streams) {
 }
 
 template <class T>
-Status Distribution<T>::OpenClusters(std::span<QueriedStream<T>> streams, Logits logits) {
+Status Distribution<T>::OpenClusters(std::span<QueriedStream<T>> streams, LogitsPlace place) {
   const size_t clusters = streams.front().distribution->plan().clusters.size();
-  for (size_t i = 0; i < clusters; ++i) KINGLET_RETURN_IF_ERROR(OpenCluster(streams, i, logits));
+  for (size_t i = 0; i < clusters; ++i) KINGLET_RETURN_IF_ERROR(OpenCluster(streams, i, place));
   return Status();
 }
 
@@ -244,7 +245,7 @@ Status Distribution<T>::TakeAnswer(const StreamFrame& frame, const DeviceAnswer&
     if ((answer.clusters >> i & 1) != 0) work_.clusters.Insert(i);
   }
   work_.cache = cache_.is_in_model() && answer.clusters != 0;
-  CountWords(answer.looked_into, 0);
+  CountTokens(answer.looked_into, 0);
   return Status();
 }
 
@@ -258,7 +259,7 @@ Status Distribution<T>::FetchOpened(const StreamFrame& frame) {
     KINGLET_RETURN_IF_ERROR(execution_.device->Fetch({&frame, 1}, results));
   }
   if (!cache_.computed()) return Status();
-  const std::array<BufferId, 2> pairs = {plan().cache->words, plan().cache->weights};
+  const std::array<BufferId, 2> pairs = {plan().cache->tokens, plan().cache->weights};
   return execution_.device->Fetch({&frame, 1}, pairs);
 }
 

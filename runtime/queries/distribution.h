@@ -7,7 +7,7 @@
 //
 // so log p(w) <= log p(c), from which queries know which tails they need not compute. The neural
 // cache is mixed in afterwards (runtime/queries/neural_cache_mix.h). The queries are in files of
-// their own: word_probabilities.h, top_k.h, sampling.h.
+// their own: token_probabilities.h, top_k.h, sampling.h.
 //
 // Sources: Grave et al. 2017, "Efficient softmax approximation for GPUs" (adaptive softmax);
 // docs/NUMERICS.md, rule 5.
@@ -32,11 +32,6 @@ struct DeviceAnswer;
 template <class T>
 struct QueriedStream;
 
-// Whether the logits of a cluster are stored. kDropped is for queries that read few logits: kernels
-// that can make logits again (Kernel::make_logits) then do not store them, because the logits of
-// many streams fit in no processor cache.
-enum class Logits : uint8_t { kKept, kDropped };
-
 // The distribution of one stream, whose frame every call gets anew. T is the backend's real type.
 template <class T>
 class Distribution {
@@ -57,31 +52,33 @@ class Distribution {
   const QueryWork& work() const { return work_; }
   QueryWork& work() { return work_; }
   void ResetWork() { work_ = {}; }
-  // Adds the arithmetic of the log-probabilities of `words` words, of which the cache holds `held`.
-  void CountWords(double words, double held);
+  // Adds the arithmetic of the log-probabilities of `tokens` tokens, of which the cache holds
+  // `held`.
+  void CountTokens(double tokens, double held);
 
   // --- computing, for several streams at once: a cluster's weights are read once for all streams
   // that need the cluster. The functions may fail with KINGLET_NOT_FINITE or KINGLET_CANCELLED, or
   // throw std::bad_alloc; what had been computed by then stays valid. An error of one stream is the
   // answer to all. REQUIRES: 1 to kLanesTogether streams of one session, each of them once.
 
-  // Computes a cluster's logits and normaliser for the streams that do not have them yet. Dropped
-  // logits must be asked for with NeedLogits before they are read.
+  // Computes a cluster's logits and normaliser for the streams that do not have them yet. `place`
+  // is kLogitsInBuffer or kLogitsNowhere (kernels/logits.h); logits that are nowhere must be asked
+  // for with NeedLogits before they are read.
   static Status OpenCluster(std::span<QueriedStream<T>> streams, size_t index,
-                            Logits logits = Logits::kKept);
+                            LogitsPlace place = kLogitsInBuffer);
   // OpenCluster for one stream, which prefers to write the logits to `logits` [size]. Returns where
   // the logits are: in `logits` if the cluster's kernel can write them there and nothing can fail
   // afterwards, or else in the stream's frame. After an error `logits` is unchanged.
   static Result<const T*> OpenClusterAt(QueriedStream<T>& stream, size_t index, T* logits);
-  // The last cluster that OpenClusterAt may write to the caller's memory. Returns nullopt if there
-  // is no such cluster.
+  // kinglet::ClusterMadeInAnswer; nullopt on a device.
   std::optional<size_t> ClusterMadeInAnswer() const;
   // Computes the weights of the neural cache for the streams that do not have them yet.
   static Status ComputeCache(std::span<QueriedStream<T>> streams);
-  // Computes the weights of the neural cache, and fills each stream's table of words.
+  // Computes the weights of the neural cache, and fills each stream's table of tokens.
   static Status OpenCache(std::span<QueriedStream<T>> streams);
   // OpenCluster for every cluster.
-  static Status OpenClusters(std::span<QueriedStream<T>> streams, Logits logits = Logits::kKept);
+  static Status OpenClusters(std::span<QueriedStream<T>> streams,
+                             LogitsPlace place = kLogitsInBuffer);
   // OpenCluster for every cluster, and OpenCache.
   static Status ComputeAll(std::span<QueriedStream<T>> streams);
 
@@ -90,7 +87,7 @@ class Distribution {
   // --- streams on a device (kernels/device_program.h)
 
   // Adds what a device computed for an answer to the work. Of the device's arithmetic only the part
-  // on words outside the cache is known. KINGLET_NOT_FINITE if the device reports an overflow.
+  // on tokens outside the cache is known. KINGLET_NOT_FINITE if the device reports an overflow.
   Status TakeAnswer(const StreamFrame& frame, const DeviceAnswer& answer);
   // Copies the results so far from the device to a frame whose memory does not have them.
   Status FetchOpened(const StreamFrame& frame);
@@ -98,14 +95,14 @@ class Distribution {
   // --- reading, for the queries
 
   const Plan& plan() const { return model_.plan(); }
-  // The cluster of a word. REQUIRES: id < vocabulary size.
+  // The cluster of a token. REQUIRES: id < vocabulary size.
   size_t ClusterOf(uint32_t id) const;
   // The softmax's log p of the cluster itself; 0 for the head. REQUIRES: the head is open.
   T ClusterLogProbability(const StreamFrame& frame, size_t index) const;
-  // Computes the logits of words [first, first + count) of a cluster again if they were dropped.
+  // Computes the logits of tokens [first, first + count) of a cluster again if they were dropped.
   // Throws nothing. REQUIRES: the cluster is open; first + count <= its size.
   void NeedLogits(const StreamFrame& frame, size_t index, uint64_t first, uint64_t count) const;
-  // Computes the logit of a word again if it was dropped. REQUIRES: the word's cluster is open.
+  // Computes the logit of a token again if it was dropped. REQUIRES: the token's cluster is open.
   void NeedLogitOf(const StreamFrame& frame, uint32_t id) const;
   // REQUIRES: the cluster and the head are open.
   ClusterView<T> View(const StreamFrame& frame, size_t index) const;
@@ -122,11 +119,10 @@ class Distribution {
   // Runs the nodes on the streams of which needs(distribution) is true, fetches the buffers
   // `results` from a device, and then calls take(distribution, frame) for each of these streams.
   template <class Needs, class Take>
-  static Status Open(std::span<QueriedStream<T>> streams, NodeRange nodes, Logits logits,
+  static Status Open(std::span<QueriedStream<T>> streams, NodeRange nodes, LogitsPlace place,
                      std::initializer_list<BufferId> results, const Needs& needs, const Take& take);
-  Status TakeCluster(const StreamFrame& frame, size_t index, Logits logits);
-  // The node whose kernel makes dropped logits of a cluster again. Returns nullopt if the cluster's
-  // logits are never dropped.
+  Status TakeCluster(const StreamFrame& frame, size_t index, LogitsPlace place);
+  // kinglet::MakerOfLogits of the cluster; nullopt on a device.
   std::optional<size_t> MakerOfLogits(size_t index) const;
   Status ClusterNotFinite(const StreamFrame& frame, size_t index) const;
 

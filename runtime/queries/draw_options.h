@@ -1,4 +1,4 @@
-// Options for drawing a word at random.
+// Options for drawing a token at random.
 #ifndef KINGLET_RUNTIME_QUERIES_DRAW_OPTIONS_H_
 #define KINGLET_RUNTIME_QUERIES_DRAW_OPTIONS_H_
 
@@ -7,17 +7,17 @@
 
 namespace kinglet {
 
-// How a word is drawn. In this order: excluded words get the weight 0; every other word gets the
-// weight p(word)^(1 / temperature); the top_k heaviest words remain, of equally probable ones those
-// of lower ids; of these remain the fewest, heaviest first, whose weights reach the fraction top_p
-// of the sum, the one that reaches it included. A word is drawn with probability proportional to
-// its weight.
+// How a token is drawn. In this order: excluded tokens get the weight 0; every other token gets the
+// weight p(token)^(1 / temperature); the top_k heaviest tokens remain, of equally probable ones
+// those of lower ids; of these remain the fewest, heaviest first, whose weights reach the fraction
+// top_p of the sum, the one that reaches it included. A token is drawn with probability
+// proportional to its weight.
 struct DrawOptions {
   // Finite and at least 0. 0, or a temperature so low that its reciprocal overflows, draws the most
-  // probable word that is not excluded.
+  // probable token that is not excluded.
   double temperature = 1;
-  uint32_t top_k = 0;                   // 0, or at least the vocabulary size, means all words
-  double top_p = 1;                     // in (0, 1]; 1 means all words
+  uint32_t top_k = 0;                   // 0, or at least the vocabulary size, means all tokens
+  double top_p = 1;                     // in (0, 1]; 1 means all tokens
   std::vector<uint32_t> excluded = {};  // ids, in any order, also repeated
 };
 

@@ -1,4 +1,4 @@
-// A word's interval of the integers below 2^32 (runtime/queries/intervals.h).
+// A token's interval of the integers below 2^32 (runtime/queries/intervals.h).
 #ifndef KINGLET_RUNTIME_QUERIES_INTERVAL_H_
 #define KINGLET_RUNTIME_QUERIES_INTERVAL_H_
 

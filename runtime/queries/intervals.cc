@@ -33,19 +33,19 @@ class ExponentialSums {
     distribution.work().arithmetic.additions += static_cast<double>(tiles);
   }
 
-  // The number of words in a tile. The head's last tile also contains logits of clusters.
-  uint32_t WordsOf(size_t tile) const {
+  // The number of tokens in a tile. The head's last tile also contains logits of clusters.
+  uint32_t TokensOf(size_t tile) const {
     return std::min(kSumTile, cluster_.size - static_cast<uint32_t>(tile) * kSumTile);
   }
-  // E at the first word of a tile.
+  // E at the first token of a tile.
   double AtTile(size_t tile) const { return upto_tiles_[tile]; }
-  // Computes the sums that Upto needs for words of the tile.
+  // Computes the sums that Upto needs for tokens of the tile.
   void ReadTile(size_t tile) {
     if (tile_ == tile) return;
     tile_ = tile;
-    const uint32_t n = WordsOf(tile);
+    const uint32_t n = TokensOf(tile);
     const T* const logits = cluster_.logits + tile * kSumTile;
-    std::vector<T>& terms = distribution_.memory().words;
+    std::vector<T>& terms = distribution_.memory().tokens;
     terms.resize(n);
     for (uint32_t i = 0; i < n; ++i) terms[i] = logits[i] - cluster_.terms.reference;
     distribution_.functions().exponentials(terms.data(), n, terms.data());
@@ -57,7 +57,7 @@ class ExponentialSums {
     for (double& sum : in_tile_) sum = std::min(sum, most);
     distribution_.work().arithmetic += {0, 2.0 * n, 1.0 * n};
   }
-  // E at the i-th word of the tile that was read last, or, for i = WordsOf, after its last word.
+  // E at the i-th token of the tile that was read last, or, for i = TokensOf, after its last token.
   double Upto(uint32_t i) const { return upto_tiles_[tile_] + in_tile_[i]; }
 
  private:
@@ -67,14 +67,14 @@ class ExponentialSums {
   size_t tile_ = SIZE_MAX;
 };
 
-// E after the last word of an open cluster. `only_words` is false for a head with logits of
+// E after the last token of an open cluster. `only_tokens` is false for a head with logits of
 // clusters, which the sum of the last tile counts too.
 template <class T>
-double AllExponentials(ExponentialSums<T>& sums, const ClusterView<T>& cluster, bool only_words) {
+double AllExponentials(ExponentialSums<T>& sums, const ClusterView<T>& cluster, bool only_tokens) {
   const size_t tiles = SumTiles(cluster.size);
-  if (only_words || tiles == 0 || cluster.size % kSumTile == 0) return sums.AtTile(tiles);
+  if (only_tokens || tiles == 0 || cluster.size % kSumTile == 0) return sums.AtTile(tiles);
   sums.ReadTile(tiles - 1);
-  return sums.Upto(sums.WordsOf(tiles - 1));
+  return sums.Upto(sums.TokensOf(tiles - 1));
 }
 
 // The terms of the definition that all clusters have in common. Opens the head and the cache.
@@ -106,8 +106,8 @@ class AllIntervals {
     for (size_t i = 0; i < clusters_.size(); ++i) {
       shares_[i] = kept * (shares_[i] / all);
       uint64_t units = 0;
-      ForEachHeld(i, [&](uint32_t, uint64_t of_word) {
-        units += of_word;
+      ForEachHeld(i, [&](uint32_t, uint64_t of_token) {
+        units += of_token;
         ++held;
       });
       totals_.push_back(shares_[i] + OfCache(units));
@@ -125,7 +125,7 @@ class AllIntervals {
   }
 
   uint64_t BeginOf(size_t cluster) const { return begins_[cluster]; }
-  // The last cluster that begins at the point or before, and has words.
+  // The last cluster that begins at the point or before, and has tokens.
   size_t ClusterOfPoint(uint64_t point) const {
     size_t found = 0;
     for (size_t i = 0; i < clusters_.size(); ++i) {
@@ -142,7 +142,8 @@ class AllIntervals {
   double OfCache(uint64_t units) const {
     return stream_.distribution->cache().Share() * (static_cast<double>(units) / kCacheUnits);
   }
-  // Calls f(id, floor(2^52 m(id))) for the words of the cluster that the cache holds, in any order.
+  // Calls f(id, floor(2^52 m(id))) for the tokens of the cluster that the cache holds, in any
+  // order.
   template <class F>
   void ForEachHeld(size_t cluster, const F& f) const {
     const NeuralCacheMix<T>& cache = stream_.distribution->cache();
@@ -160,7 +161,7 @@ class AllIntervals {
   std::vector<uint64_t> begins_;         // by cluster; then 2^32
 };
 
-// The words of one open cluster.
+// The tokens of one open cluster.
 template <class T>
 class ClusterIntervals {
  public:
@@ -182,37 +183,37 @@ class ClusterIntervals {
 
   uint32_t first() const { return cluster_.first; }
   size_t tiles() const { return SumTiles(cluster_.size); }
-  uint32_t WordsOf(size_t tile) const { return sums_.WordsOf(tile); }
-  // Where the first word of a tile begins.
+  uint32_t TokensOf(size_t tile) const { return sums_.TokensOf(tile); }
+  // Where the first token of a tile begins.
   uint64_t BeginOfTile(size_t tile) const {
     return Begin(tile * kSumTile, sums_.AtTile(tile), units_upto_[tile]);
   }
   void ReadTile(size_t tile) {
     sums_.ReadTile(tile);
     tile_ = tile;
-    units_in_.assign(WordsOf(tile) + 1, 0);
+    units_in_.assign(TokensOf(tile) + 1, 0);
     const uint32_t begin = cluster_.first + static_cast<uint32_t>(tile) * kSumTile;
     all_.ForEachHeld(index_, [&](uint32_t id, uint64_t units) {
-      if (id >= begin && id - begin < WordsOf(tile)) units_in_[id - begin + 1] += units;
+      if (id >= begin && id - begin < TokensOf(tile)) units_in_[id - begin + 1] += units;
     });
     for (size_t i = 1; i < units_in_.size(); ++i) units_in_[i] += units_in_[i - 1];
   }
-  // Where the i-th word of the tile that was read last begins, or, for i = WordsOf, the next one.
+  // Where the i-th token of the tile that was read last begins, or, for i = TokensOf, the next one.
   uint64_t BeginInTile(uint32_t i) const {
-    if (i == WordsOf(tile_)) {
+    if (i == TokensOf(tile_)) {
       return tile_ + 1 < tiles() ? BeginOfTile(tile_ + 1) : all_.BeginOf(index_ + 1);
     }
     return Begin(tile_ * kSumTile + i, sums_.Upto(i), units_upto_[tile_] + units_in_[i]);
   }
 
  private:
-  uint64_t Begin(uint64_t word, double exponentials, uint64_t units) const {
+  uint64_t Begin(uint64_t token, double exponentials, uint64_t units) const {
     const double softmax =
         exponentials_ > 0 ? all_.SoftmaxShareOf(index_) * (exponentials / exponentials_) : 0;
-    // Rounding may take F(i) of the cluster's last words above F(n).
+    // Rounding may take F(i) of the cluster's last tokens above F(n).
     const double total = all_.TotalOf(index_);
     const double part = std::min(softmax + all_.OfCache(units), total);
-    return all_.BeginOf(index_) + word + ShareOf(all_.SpareOf(index_), part, total);
+    return all_.BeginOf(index_) + token + ShareOf(all_.SpareOf(index_), part, total);
   }
 
   const AllIntervals<T>& all_;
@@ -220,7 +221,7 @@ class ClusterIntervals {
   const ClusterView<T> cluster_;
   ExponentialSums<T> sums_;
   double exponentials_ = 0;
-  std::vector<uint64_t> units_upto_;  // U at the first word of each tile
+  std::vector<uint64_t> units_upto_;  // U at the first token of each tile
   size_t tile_ = 0;
   std::vector<uint64_t> units_in_;  // U within the tile read last
 };
@@ -228,43 +229,43 @@ class ClusterIntervals {
 }  // namespace
 
 template <class T>
-Result<Interval> IntervalOfWord(QueriedStream<T>& stream, uint32_t id) {
+Result<Interval> IntervalOfToken(QueriedStream<T>& stream, uint32_t id) {
   AllIntervals<T> all(stream);
   KINGLET_RETURN_IF_ERROR(all.ShareOut());
   const size_t index = stream.distribution->ClusterOf(id);
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster({&stream, 1}, index));
-  ClusterIntervals<T> words(stream, all, index);
-  const uint32_t word = id - words.first();
-  words.ReadTile(word / kSumTile);
-  return Interval{words.BeginInTile(word % kSumTile), words.BeginInTile(word % kSumTile + 1)};
+  ClusterIntervals<T> tokens(stream, all, index);
+  const uint32_t token = id - tokens.first();
+  tokens.ReadTile(token / kSumTile);
+  return Interval{tokens.BeginInTile(token % kSumTile), tokens.BeginInTile(token % kSumTile + 1)};
 }
 
 template <class T>
-Result<uint32_t> WordOfPoint(QueriedStream<T>& stream, uint32_t point) {
+Result<uint32_t> TokenOfPoint(QueriedStream<T>& stream, uint32_t point) {
   AllIntervals<T> all(stream);
   KINGLET_RETURN_IF_ERROR(all.ShareOut());
   const size_t index = all.ClusterOfPoint(point);
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster({&stream, 1}, index));
-  ClusterIntervals<T> words(stream, all, index);
-  // The last tile, and in it the last word, that begins at the point or before. Begins increase.
+  ClusterIntervals<T> tokens(stream, all, index);
+  // The last tile, and in it the last token, that begins at the point or before. Begins increase.
   size_t tile = 0;
-  while (tile + 1 < words.tiles() && words.BeginOfTile(tile + 1) <= point) ++tile;
-  words.ReadTile(tile);
-  uint32_t low = 0, high = words.WordsOf(tile);
+  while (tile + 1 < tokens.tiles() && tokens.BeginOfTile(tile + 1) <= point) ++tile;
+  tokens.ReadTile(tile);
+  uint32_t low = 0, high = tokens.TokensOf(tile);
   while (high - low > 1) {
     const uint32_t middle = low + (high - low) / 2;
-    if (words.BeginInTile(middle) <= point) {
+    if (tokens.BeginInTile(middle) <= point) {
       low = middle;
     } else {
       high = middle;
     }
   }
-  return words.first() + static_cast<uint32_t>(tile) * kSumTile + low;
+  return tokens.first() + static_cast<uint32_t>(tile) * kSumTile + low;
 }
 
-template Result<Interval> IntervalOfWord(QueriedStream<float>&, uint32_t);
-template Result<Interval> IntervalOfWord(QueriedStream<double>&, uint32_t);
-template Result<uint32_t> WordOfPoint(QueriedStream<float>&, uint32_t);
-template Result<uint32_t> WordOfPoint(QueriedStream<double>&, uint32_t);
+template Result<Interval> IntervalOfToken(QueriedStream<float>&, uint32_t);
+template Result<Interval> IntervalOfToken(QueriedStream<double>&, uint32_t);
+template Result<uint32_t> TokenOfPoint(QueriedStream<float>&, uint32_t);
+template Result<uint32_t> TokenOfPoint(QueriedStream<double>&, uint32_t);
 
 }  // namespace kinglet

@@ -1,5 +1,5 @@
-// The smallest logit with which a cluster's words reach a probability: one comparison of a logit
-// then replaces the computation of the word's log-probability.
+// The smallest logit with which a cluster's tokens reach a probability: one comparison of a logit
+// then replaces the computation of the token's log-probability.
 #ifndef KINGLET_RUNTIME_QUERIES_LOGIT_THRESHOLD_H_
 #define KINGLET_RUNTIME_QUERIES_LOGIT_THRESHOLD_H_
 
@@ -10,8 +10,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/cluster_words.h"
-#include "kernels/ref/cluster_words.h"
+#include "kernels/cluster_tokens.h"
+#include "kernels/ref/cluster_tokens.h"
 #include "runtime/accounting/operations.h"
 
 namespace kinglet {
@@ -36,9 +36,9 @@ T OfOrder(Bits<T> order) {
 
 }  // namespace logit_threshold
 
-// The smallest logit with which a word has log p >= threshold before the neural cache is mixed in:
+// The smallest logit with which a token has log p >= threshold before the neural cache is mixed in:
 // for every logit x up to `largest`, the cluster's, log p >= threshold exactly if x >= the result.
-// Infinity if no word reaches the threshold. log p does not decrease with the logit, because none
+// Infinity if no token reaches the threshold. log p does not decrease with the logit, because none
 // of its operations does, however they are rounded. Adds the operations of the search to `tally`.
 // REQUIRES: neither the terms nor the threshold are NaN.
 template <class T>
@@ -47,12 +47,12 @@ T LogitThreshold(T largest, const ClusterTerms<T>& terms, T threshold, Operation
   double tried = 0;
   const auto reaches = [&](Bits<T> order) {
     ++tried;
-    return ref::WordLogProbability(logit_threshold::OfOrder<T>(order), terms) >= threshold;
+    return ref::TokenLogProbability(logit_threshold::OfOrder<T>(order), terms) >= threshold;
   };
   Bits<T> high = logit_threshold::Order(largest);
   T least_logit = std::numeric_limits<T>::infinity();
   if (reaches(high)) {
-    // No word below the bound reaches the threshold, and the result is not far from the bound.
+    // No token below the bound reaches the threshold, and the result is not far from the bound.
     const T bound = LeastLogit(terms, threshold);
     Bits<T> low =
         logit_threshold::Order(std::isinf(bound) ? std::numeric_limits<T>::lowest() : bound);

@@ -7,7 +7,7 @@
 #include "kernels/cache_weight.h"
 #include "kernels/functions.h"
 #include "kernels/numerics.h"
-#include "kernels/ref/cluster_words.h"
+#include "kernels/ref/cluster_tokens.h"
 
 namespace kinglet {
 
@@ -44,8 +44,8 @@ Status NeuralCacheMix<T>::TakeWeights(const StreamFrame& frame, QueryWork& work)
   if (!std::isfinite(total)) return NotFinite(frame);
   total_ = total;
   computed_ = true;
-  // Counted as for a table, which adds up the weights of every word. SumWeightOf adds up those of
-  // one word only.
+  // Counted as for a table, which adds up the weights of every token. SumWeightOf adds up those of
+  // one token only.
   const auto pairs =
       static_cast<double>(CachePairs(frame.position, plan_->capacity, plan_->first_position));
   work.arithmetic += {0, pairs, pairs};
@@ -55,23 +55,23 @@ Status NeuralCacheMix<T>::TakeWeights(const StreamFrame& frame, QueryWork& work)
 template <class T>
 void NeuralCacheMix<T>::FillTable(const StreamFrame& frame, typename QueryMemory<T>::Table& table) {
   table_ = &table;
-  if (table.owner != this) table.words.Clear();
+  if (table.owner != this) table.tokens.Clear();
   table.owner = this;
   if (plan_ == nullptr) return;
   const uint64_t pairs = CachePairs(frame.position, plan_->capacity, plan_->first_position);
-  table.words.Set({(*layout_)[plan_->words].template At<uint32_t>(frame), pairs},
-                  {(*layout_)[plan_->weights].template At<T>(frame), pairs});
+  table.tokens.Set({(*layout_)[plan_->tokens].template At<uint32_t>(frame), pairs},
+                   {(*layout_)[plan_->weights].template At<T>(frame), pairs});
 }
 
 template <class T>
 T NeuralCacheMix<T>::SumWeightOf(const StreamFrame& frame, uint32_t id) const {
   if (plan_ == nullptr) return T{0};
-  const uint32_t* const words = (*layout_)[plan_->words].template At<uint32_t>(frame);
+  const uint32_t* const tokens = (*layout_)[plan_->tokens].template At<uint32_t>(frame);
   const T* const weights = (*layout_)[plan_->weights].template At<T>(frame);
   const uint64_t pairs = CachePairs(frame.position, plan_->capacity, plan_->first_position);
   CacheUnits<T> units{0};
   for (uint64_t i = 0; i < pairs; ++i) {
-    if (words[i] == id) units += UnitsOf(weights[i]);
+    if (tokens[i] == id) units += UnitsOf(weights[i]);
   }
   return WeightOfUnits<T>(units);
 }
@@ -97,7 +97,7 @@ size_t NeuralCacheMix<T>::MixHeld(const ClusterView<T>& cluster,
   uint32_t* const ids = memory.held_ids.data();
   T *const weights = memory.held_weights.data(), *const mixed = memory.held_mixed.data();
   size_t count = 0;
-  table_->words.ForEachOf(cluster.index, [&](uint32_t id, T weight) {
+  table_->tokens.ForEachOf(cluster.index, [&](uint32_t id, T weight) {
     ids[count] = id;
     weights[count] = weight;
     mixed[count++] = log_probability(id);
@@ -107,17 +107,17 @@ size_t NeuralCacheMix<T>::MixHeld(const ClusterView<T>& cluster,
 }
 
 template <class T>
-size_t NeuralCacheMix<T>::MixHeldWords(const ClusterView<T>& cluster,
-                                       const ClusterFunctions<T>& functions,
-                                       QueryMemory<T>& memory) const {
+size_t NeuralCacheMix<T>::MixHeldTokens(const ClusterView<T>& cluster,
+                                        const ClusterFunctions<T>& functions,
+                                        QueryMemory<T>& memory) const {
   return MixHeld(cluster, functions, memory,
                  [&](uint32_t id) { return cluster.SoftmaxLogProbability(id); });
 }
 
 template <class T>
-size_t NeuralCacheMix<T>::BoundHeldWords(const ClusterView<T>& cluster,
-                                         const ClusterFunctions<T>& functions,
-                                         QueryMemory<T>& memory) const {
+size_t NeuralCacheMix<T>::BoundHeldTokens(const ClusterView<T>& cluster,
+                                          const ClusterFunctions<T>& functions,
+                                          QueryMemory<T>& memory) const {
   return MixHeld(cluster, functions, memory, [&](uint32_t id) {
     const T largest = cluster.tile_largest[(id - cluster.first) / kSumTile];
     return ref::SoftmaxLogProbability(largest, cluster.terms);
@@ -125,10 +125,10 @@ size_t NeuralCacheMix<T>::BoundHeldWords(const ClusterView<T>& cluster,
 }
 
 template <class T>
-T NeuralCacheMix<T>::HeaviestWordOf(size_t cluster, OperationTally& tally) const {
+T NeuralCacheMix<T>::HeaviestTokenOf(size_t cluster, OperationTally& tally) const {
   T heaviest{0};
   double compared = 0;
-  table_->words.ForEachOf(cluster, [&](uint32_t, T weight) {
+  table_->tokens.ForEachOf(cluster, [&](uint32_t, T weight) {
     heaviest = std::max(heaviest, weight);
     ++compared;
   });
@@ -141,8 +141,8 @@ double NeuralCacheMix<T>::MixedLogProbabilityOfCluster(size_t cluster, T log_sof
   const auto log_p = static_cast<double>(log_softmax);
   if (total_ == T{0}) return log_p + static_cast<double>(Keep());
   double weight = 0;
-  table_->words.ForEachOf(cluster,
-                          [&](uint32_t, T of_word) { weight += static_cast<double>(of_word); });
+  table_->tokens.ForEachOf(cluster,
+                           [&](uint32_t, T of_token) { weight += static_cast<double>(of_token); });
   const double lambda = plan_->lambda;
   return std::log((1 - lambda) * std::exp(log_p) + lambda * weight / static_cast<double>(total_));
 }

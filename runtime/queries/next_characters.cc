@@ -10,8 +10,8 @@
 namespace kinglet {
 namespace {
 
-// In the byte order of words, those that continue with the same character follow each other, except
-// where a byte that begins no character is also the first one of a character.
+// In the byte order of tokens, those that continue with the same character follow each other,
+// except where a byte that begins no character is also the first one of a character.
 uint32_t PartOf(std::string_view character, std::vector<NextCharacter>& characters) {
   const auto is_it = [character](const NextCharacter& known) { return known.text == character; };
   auto known = characters.rbegin();
@@ -29,8 +29,8 @@ uint32_t PartOf(std::string_view character, std::vector<NextCharacter>& characte
 PrefixParts SplitByNextCharacter(const Vocabulary& vocabulary, std::string_view prefix) {
   std::vector<NextCharacter> found;
   std::vector<uint32_t> part_of(vocabulary.size());
-  vocabulary.ForEachWithPrefix(prefix, [&](uint32_t id, std::string_view word) {
-    const std::string_view rest = word.substr(prefix.size());
+  vocabulary.ForEachWithPrefix(prefix, [&](uint32_t id, std::string_view token) {
+    const std::string_view rest = token.substr(prefix.size());
     part_of[id] = PartOf(rest.substr(0, rest.empty() ? 0 : UnitLength(rest)), found);
   });
   std::vector<uint32_t> order(found.size()), place(found.size());

@@ -22,8 +22,8 @@ QueryMemory<T>::QueryMemory(const Model& model, uint32_t streams) {
   }
   const uint32_t capacity = CacheCapacity(model);
   tables.reserve(together);
-  while (tables.size() < together) tables.push_back({CachedWords<T>(capacity, firsts), nullptr});
-  words.reserve(largest);
+  while (tables.size() < together) tables.push_back({CachedTokens<T>(capacity, firsts), nullptr});
+  tokens.reserve(largest);
   places.reserve(std::min<uint32_t>(largest, kSumTile) + kPlacesMargin);
   held_ids.resize(capacity);
   held_weights.resize(capacity);
@@ -32,7 +32,7 @@ QueryMemory<T>::QueryMemory(const Model& model, uint32_t streams) {
 
 template <class T>
 uint64_t QueryMemory<T>::BytesPerStream(const Model& model) {
-  return CachedWords<T>::Bytes(CacheCapacity(model), model.plan().clusters.size());
+  return CachedTokens<T>::Bytes(CacheCapacity(model), model.plan().clusters.size());
 }
 
 template struct QueryMemory<float>;

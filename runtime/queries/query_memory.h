@@ -9,7 +9,7 @@
 
 #include "format/small_build.h"
 #include "runtime/model.h"
-#include "runtime/queries/cached_words.h"
+#include "runtime/queries/cached_tokens.h"
 #include "runtime/queries/query_options.h"
 
 namespace kinglet {
@@ -29,23 +29,23 @@ struct QueryMemory {
   // The bytes allocated for each stream, of which kLanesTogether count at most.
   static uint64_t BytesPerStream(const Model& model);
 
-  // The words of one stream's neural cache.
+  // The tokens of one stream's neural cache.
   struct Table {
-    CachedWords<T> words;
-    const void* owner;  // the NeuralCacheMix whose words they are; null if the table is unused
+    CachedTokens<T> tokens;
+    const void* owner;  // the NeuralCacheMix whose tokens they are; null if the table is unused
   };
   // A table for each stream that answers a query together with others. Tables of all streams of the
   // session would not stay in the processor's caches from one token to the next.
   std::vector<Table> tables;
-  std::vector<T> words;          // a value for each word of one cluster
-  std::vector<uint32_t> places;  // indices of words in a tile of logits
-  // For each word of one cluster that the neural cache holds: its id, its weight in the cache, and
+  std::vector<T> tokens;         // a value for each token of one cluster
+  std::vector<uint32_t> places;  // indices of tokens in a tile of logits
+  // For each token of one cluster that the neural cache holds: its id, its weight in the cache, and
   // its log p with the cache mixed in.
   std::vector<uint32_t> held_ids;
   std::vector<T> held_weights, held_mixed;
 };
 
-// Elements that ClusterFunctions::at_least needs in `places` beyond the words that it looks at.
+// Elements that ClusterFunctions::at_least needs in `places` beyond the tokens that it looks at.
 inline constexpr size_t kPlacesMargin = 16;
 
 }  // namespace kinglet

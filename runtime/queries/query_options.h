@@ -7,7 +7,7 @@
 
 namespace kinglet {
 
-// The probability of a word while the neural cache is empty (before the second token).
+// The probability of a token while the neural cache is empty (before the second token).
 enum class EmptyCache : uint8_t {
   kReference,   // (1 - lambda) softmax, as in the original framework: the mass lambda is lost
   kNormalised,  // softmax

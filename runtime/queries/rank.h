@@ -1,4 +1,4 @@
-// The query for how many words are more probable than a given one.
+// The query for how many tokens are more probable than a given one.
 #ifndef KINGLET_RUNTIME_QUERIES_RANK_H_
 #define KINGLET_RUNTIME_QUERIES_RANK_H_
 
@@ -8,12 +8,12 @@
 
 namespace kinglet {
 
-// The rank of word `id` among all words in the order of top-k: 1 for the most probable one, equal
-// ones by lower id. Computes the head, the word's cluster, the neural cache, and those of the other
-// tails that may contain a word as probable. Errors: those of Distribution::OpenCluster. Throws
-// std::bad_alloc. REQUIRES: id < vocabulary size.
+// The rank of token `id` among all tokens in the order of top-k: 1 for the most probable one, equal
+// ones by lower id. Computes the head, the token's cluster, the neural cache, and those of the
+// other tails that may contain a token as probable. Errors: those of Distribution::OpenCluster.
+// Throws std::bad_alloc. REQUIRES: id < vocabulary size.
 template <class T>
-Result<uint32_t> RankOfWord(QueriedStream<T>& stream, uint32_t id);
+Result<uint32_t> RankOfToken(QueriedStream<T>& stream, uint32_t id);
 
 }  // namespace kinglet
 

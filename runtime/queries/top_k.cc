@@ -11,10 +11,10 @@
 namespace kinglet {
 namespace {
 
-// Logits that are compared at once while fewer than k words are found: any of them may be taken.
-constexpr uint32_t kFirstWords = 256;
+// Logits that are compared at once while fewer than k tokens are found: any of them may be taken.
+constexpr uint32_t kFirstTokens = 256;
 
-// Whether no word of a tail can be among the best, judged before the tail is computed: no word is
+// Whether no token of a tail can be among the best, judged before the tail is computed: no token is
 // more probable than its cluster.
 template <class T>
 bool CanSkipTail(QueriedStream<T>& stream, size_t tail, T heaviest_held,
@@ -24,38 +24,38 @@ bool CanSkipTail(QueriedStream<T>& stream, size_t tail, T heaviest_held,
   return !best.CouldTake(static_cast<double>(UpperBound(distribution, cluster, heaviest_held)));
 }
 
-// Whether no word of a tail can be among the best, judged once the tail is computed, by the log p
-// of its most probable word.
+// Whether no token of a tail can be among the best, judged once the tail is computed, by the log p
+// of its most probable token.
 template <class T>
-bool CanSkipWordsOfTail(QueriedStream<T>& stream, size_t tail, T heaviest_held,
-                        const BestCandidates& best) {
+bool CanSkipTokensOfTail(QueriedStream<T>& stream, size_t tail, T heaviest_held,
+                         const BestCandidates& best) {
   Distribution<T>& distribution = *stream.distribution;
-  const T word = distribution.View(stream.frame, tail).LargestLogProbability();
-  return !best.CouldTake(static_cast<double>(UpperBound(distribution, word, heaviest_held)));
+  const T token = distribution.View(stream.frame, tail).LargestLogProbability();
+  return !best.CouldTake(static_cast<double>(UpperBound(distribution, token, heaviest_held)));
 }
 
-// Offers the words of an open cluster that the cache holds, or those of them that can be among the
+// Offers the tokens of an open cluster that the cache holds, or those of them that can be among the
 // best. Returns how many it looked at.
 template <class T>
-size_t OfferHeldWords(QueriedStream<T>& stream, const ClusterView<T>& cluster,
-                      BestCandidates& best) {
+size_t OfferHeldTokens(QueriedStream<T>& stream, const ClusterView<T>& cluster,
+                       BestCandidates& best) {
   Distribution<T>& distribution = *stream.distribution;
   const NeuralCacheMix<T>& cache = distribution.cache();
   QueryMemory<T>& memory = distribution.memory();
   // The threshold is fixed before the loops, so that the work counted does not depend on the order
-  // of words.
+  // of tokens.
   const double threshold = best.Threshold();
   if (std::isinf(threshold)) {
     cache.ForEachHeldOf(cluster.index,
                         [&](uint32_t id, T) { distribution.NeedLogitOf(stream.frame, id); });
-    const size_t held = cache.MixHeldWords(cluster, distribution.functions(), memory);
+    const size_t held = cache.MixHeldTokens(cluster, distribution.functions(), memory);
     for (size_t i = 0; i < held; ++i) {
       best.Offer({memory.held_ids[i], static_cast<double>(memory.held_mixed[i])});
     }
-    distribution.CountWords(static_cast<double>(held), static_cast<double>(held));
+    distribution.CountTokens(static_cast<double>(held), static_cast<double>(held));
     return held;
   }
-  const size_t held = cache.BoundHeldWords(cluster, distribution.functions(), memory);
+  const size_t held = cache.BoundHeldTokens(cluster, distribution.functions(), memory);
   double likely = 0;
   for (size_t i = 0; i < held; ++i) {
     if (static_cast<double>(Outward(memory.held_mixed[i])) < threshold) continue;
@@ -66,18 +66,18 @@ size_t OfferHeldWords(QueriedStream<T>& stream, const ClusterView<T>& cluster,
     best.Offer({id, static_cast<double>(mixed)});
     ++likely;
   }
-  distribution.CountWords(static_cast<double>(held) + likely, static_cast<double>(held) + likely);
+  distribution.CountTokens(static_cast<double>(held) + likely, static_cast<double>(held) + likely);
   return held;
 }
 
-// Offers the words of an open cluster that can be among the best.
+// Offers the tokens of an open cluster that can be among the best.
 template <class T>
-Status OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) {
+Status OfferTokens(QueriedStream<T>& stream, size_t index, BestCandidates& best) {
   Distribution<T>& distribution = *stream.distribution;
   const NeuralCacheMix<T>& cache = distribution.cache();
   QueryMemory<T>& memory = distribution.memory();
   const ClusterView<T> cluster = distribution.View(stream.frame, index);
-  const size_t held = OfferHeldWords(stream, cluster, best);
+  const size_t held = OfferHeldTokens(stream, cluster, best);
   const auto threshold = [&best] { return static_cast<T>(best.Threshold()); };
   T least = LeastLogit(cluster.terms, threshold());
   uint32_t looked_into = 0, n = 0;
@@ -85,11 +85,11 @@ Status OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) 
     n = std::min<uint32_t>(kSumTile - begin % kSumTile, cluster.size - begin);
     if (cluster.tile_largest[begin / kSumTile] < least) continue;
     KINGLET_RETURN_IF_ERROR(distribution.TakeCancel());
-    if (std::isinf(threshold())) n = std::min(n, kFirstWords);
+    if (std::isinf(threshold())) n = std::min(n, kFirstTokens);
     looked_into += n;
     distribution.NeedLogits(stream.frame, index, begin, n);
     memory.places.resize(n + kPlacesMargin);
-    // Words as probable as the threshold too: one of a lower id replaces the k-th best.
+    // Tokens as probable as the threshold too: one of a lower id replaces the k-th best.
     const size_t found = distribution.functions().at_least(cluster.logits + begin, n, cluster.terms,
                                                            threshold(), memory.places.data());
     for (size_t i = 0; i < found; ++i) {
@@ -100,10 +100,10 @@ Status OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) 
     }
     if (found > 0) least = LeastLogit(cluster.terms, threshold());
   }
-  distribution.CountWords(looked_into, 0);
+  distribution.CountTokens(looked_into, 0);
   OperationTally& arithmetic = distribution.work().arithmetic;
   if (index > 0) arithmetic += {0, 2, 0};  // log p of the cluster
-  // Each of these words, and each tile, is compared with the k-th best.
+  // Each of these tokens, and each tile, is compared with the k-th best.
   arithmetic.others +=
       looked_into + static_cast<double>(SumTiles(cluster.size)) + static_cast<double>(held);
   return Status();
@@ -113,23 +113,23 @@ Status OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) 
 
 template <class T>
 Status FindTopK(std::span<QueriedStream<T>> streams, uint32_t k,
-                std::span<std::vector<Candidate>> out, Logits logits) {
+                std::span<std::vector<Candidate>> out, LogitsPlace place) {
   if (k == 0) {
     for (std::vector<Candidate>& best : out) best.clear();
     return Status();
   }
   const Plan& plan = streams.front().distribution->plan();
-  // While fewer than k words are known, every word that the cache holds is computed.
-  const Logits of_head = plan.cache ? Logits::kKept : logits;
+  // While fewer than k tokens are known, every token that the cache holds is computed.
+  const LogitsPlace of_head = plan.cache ? kLogitsInBuffer : place;
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(streams, 0, of_head));
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(streams));
   std::array<BestCandidates, kLanesTogether> best;
   for (size_t i = 0; i < streams.size(); ++i) {
     best[i] = BestCandidates(std::min(k, plan.vocabulary_size));
-    KINGLET_RETURN_IF_ERROR(OfferWords(streams[i], 0, best[i]));
+    KINGLET_RETURN_IF_ERROR(OfferTokens(streams[i], 0, best[i]));
   }
   // The streams that compute a tail together, their indices in `streams`, and the largest weight of
-  // a word of the tail in the cache of each.
+  // a token of the tail in the cache of each.
   std::array<QueriedStream<T>, kLanesTogether> opening;
   std::array<size_t, kLanesTogether> numbers{};
   std::array<T, kLanesTogether> heaviest{};
@@ -137,18 +137,18 @@ Status FindTopK(std::span<QueriedStream<T>> streams, uint32_t k,
     size_t count = 0;
     for (size_t i = 0; i < streams.size(); ++i) {
       Distribution<T>& distribution = *streams[i].distribution;
-      heaviest[count] = distribution.cache().HeaviestWordOf(tail, distribution.work().arithmetic);
+      heaviest[count] = distribution.cache().HeaviestTokenOf(tail, distribution.work().arithmetic);
       if (CanSkipTail(streams[i], tail, heaviest[count], best[i])) continue;
       numbers[count] = i;
       opening[count++] = streams[i];
     }
     if (count == 0) continue;
     KINGLET_RETURN_IF_ERROR(
-        Distribution<T>::OpenCluster(std::span(opening).first(count), tail, logits));
+        Distribution<T>::OpenCluster(std::span(opening).first(count), tail, place));
     for (size_t n = 0; n < count; ++n) {
       BestCandidates& so_far = best[numbers[n]];
-      if (CanSkipWordsOfTail(opening[n], tail, heaviest[n], so_far)) continue;
-      KINGLET_RETURN_IF_ERROR(OfferWords(opening[n], tail, so_far));
+      if (CanSkipTokensOfTail(opening[n], tail, heaviest[n], so_far)) continue;
+      KINGLET_RETURN_IF_ERROR(OfferTokens(opening[n], tail, so_far));
     }
   }
   const auto check = [&] { return streams.front().distribution->TakeCancel(); };
@@ -159,8 +159,8 @@ Status FindTopK(std::span<QueriedStream<T>> streams, uint32_t k,
 }
 
 template Status FindTopK(std::span<QueriedStream<float>>, uint32_t,
-                         std::span<std::vector<Candidate>>, Logits);
+                         std::span<std::vector<Candidate>>, LogitsPlace);
 template Status FindTopK(std::span<QueriedStream<double>>, uint32_t,
-                         std::span<std::vector<Candidate>>, Logits);
+                         std::span<std::vector<Candidate>>, LogitsPlace);
 
 }  // namespace kinglet

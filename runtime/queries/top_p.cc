@@ -4,21 +4,21 @@
 #include <limits>
 
 #include "kernels/functions.h"
+#include "runtime/queries/token_probabilities.h"
 #include "runtime/queries/upper_bound.h"
-#include "runtime/queries/word_probabilities.h"
 
 namespace kinglet {
 namespace {
 
-// The range of log p, in nats, whose words are collected and sorted at a time.
+// The range of log p, in nats, whose tokens are collected and sorted at a time.
 constexpr double kNatsTogether = 2;
 
-// Words between two looks at whether the caller cancelled.
-constexpr uint32_t kWordsTogether = 65536;
+// Tokens between two looks at whether the caller cancelled.
+constexpr uint32_t kTokensTogether = 65536;
 
-// Collects the words of one stream, the most probable first. All words of a cluster are computed
-// when one of them may be next. No word is compared with a bound, so that a nucleus of nearly all
-// words takes no more operations than the full distribution.
+// Collects the tokens of one stream, the most probable first. All tokens of a cluster are computed
+// when one of them may be next. No token is compared with a bound, so that a nucleus of nearly all
+// tokens takes no more operations than the full distribution.
 template <class T>
 class NucleusSearch {
  public:
@@ -58,34 +58,34 @@ class NucleusSearch {
 
  private:
   struct Cluster {
-    T bound = std::numeric_limits<T>::infinity();  // at least the log p of every word
-    std::vector<T> words;                          // log p of each word; empty until computed
+    T bound = std::numeric_limits<T>::infinity();  // at least the log p of every token
+    std::vector<T> tokens;                         // log p of each token; empty until computed
   };
 
   void BoundTails() {
     for (size_t i = 1; i < clusters_.size(); ++i) {
-      const T heaviest = distribution_.cache().HeaviestWordOf(i, arithmetic());
+      const T heaviest = distribution_.cache().HeaviestTokenOf(i, arithmetic());
       clusters_[i].bound = UpperBound(
           distribution_, distribution_.ClusterLogProbability(stream_.frame, i), heaviest);
     }
   }
 
-  // Adds the words of reach <= log p < above. `above` is infinity in the first call.
-  Status Collect(T reach, T above, std::vector<Candidate>& words) {
+  // Adds the tokens of reach <= log p < above. `above` is infinity in the first call.
+  Status Collect(T reach, T above, std::vector<Candidate>& tokens) {
     for (size_t index = 0; index < clusters_.size(); ++index) {
       Cluster& cluster = clusters_[index];
       if (cluster.bound < reach) continue;
       const ClusterPlan& plan = distribution_.plan().clusters[index];
-      if (cluster.words.size() < plan.size) {
+      if (cluster.tokens.size() < plan.size) {
         KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster({&stream_, 1}, index));
-        cluster.words.resize(plan.size);
-        WriteClusterSums(stream_, index, cluster.words.data());
+        cluster.tokens.resize(plan.size);
+        WriteClusterSums(stream_, index, cluster.tokens.data());
       }
       for (uint32_t i = 0; i < plan.size; ++i) {
-        if (i % kWordsTogether == 0) KINGLET_RETURN_IF_ERROR(distribution_.TakeCancel());
-        const T word = cluster.words[i];
-        if (word >= reach && word < above) {
-          words.push_back({plan.first + i, static_cast<double>(word)});
+        if (i % kTokensTogether == 0) KINGLET_RETURN_IF_ERROR(distribution_.TakeCancel());
+        const T token = cluster.tokens[i];
+        if (token >= reach && token < above) {
+          tokens.push_back({plan.first + i, static_cast<double>(token)});
         }
       }
     }
@@ -100,17 +100,17 @@ class NucleusSearch {
 };
 
 template <class T>
-Result<std::vector<Candidate>> SortAllWords(QueriedStream<T>& stream) {
+Result<std::vector<Candidate>> SortAllTokens(QueriedStream<T>& stream) {
   KINGLET_RETURN_IF_ERROR(Distribution<T>::ComputeAll({&stream, 1}));
   Distribution<T>& distribution = *stream.distribution;
   std::vector<Candidate> all;
   all.reserve(distribution.plan().vocabulary_size);
   for (size_t i = 0; i < distribution.plan().clusters.size(); ++i) {
-    std::vector<T>& words = distribution.memory().words;
-    words.resize(distribution.plan().clusters[i].size);
-    WriteClusterWords(stream, i, words.data());
-    for (const T word : words) {
-      all.push_back({static_cast<uint32_t>(all.size()), static_cast<double>(word)});
+    std::vector<T>& tokens = distribution.memory().tokens;
+    tokens.resize(distribution.plan().clusters[i].size);
+    WriteClusterTokens(stream, i, tokens.data());
+    for (const T token : tokens) {
+      all.push_back({static_cast<uint32_t>(all.size()), static_cast<double>(token)});
     }
   }
   KINGLET_RETURN_IF_ERROR(
@@ -122,7 +122,7 @@ Result<std::vector<Candidate>> SortAllWords(QueriedStream<T>& stream) {
 
 template <class T>
 Result<std::vector<Candidate>> FindTopP(QueriedStream<T>& stream, double share) {
-  return share < 1 ? NucleusSearch<T>(stream).Find(share) : SortAllWords(stream);
+  return share < 1 ? NucleusSearch<T>(stream).Find(share) : SortAllTokens(stream);
 }
 
 template Result<std::vector<Candidate>> FindTopP(QueriedStream<float>&, double);

@@ -1,4 +1,4 @@
-// The query for the nucleus: the fewest words that together have a given fraction of the
+// The query for the nucleus: the fewest tokens that together have a given fraction of the
 // probability mass.
 //
 // Source: Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration".
@@ -12,10 +12,10 @@
 
 namespace kinglet {
 
-// With p = exp(log p) in T and sums in double: the fewest words, in the order of top-k, whose
+// With p = exp(log p) in T and sums in double: the fewest tokens, in the order of top-k, whose
 // probabilities, added up in that order, are at least `share` times the sum of all probabilities as
-// it is without rounding: 1, or 1 - lambda with an empty reference cache. All words for a share of
-// 1, and where rounding leaves less. A tail is computed only if its words may be among them. Takes
+// it is without rounding: 1, or 1 - lambda with an empty reference cache. All tokens for a share of
+// 1, and where rounding leaves less. A tail is computed only if its tokens may be among them. Takes
 // no more operations than all probabilities do. Errors: those of Distribution::OpenCluster. Throws
 // std::bad_alloc. REQUIRES: 0 < share <= 1.
 template <class T>

@@ -1,4 +1,4 @@
-// A bound of the probability of a cluster's words, computed without looking at the words.
+// A bound of the probability of a cluster's tokens, computed without looking at the tokens.
 #ifndef KINGLET_RUNTIME_QUERIES_UPPER_BOUND_H_
 #define KINGLET_RUNTIME_QUERIES_UPPER_BOUND_H_
 
@@ -18,14 +18,14 @@ T Outward(T bound) {
                         std::numeric_limits<T>::infinity());
 }
 
-// An upper bound of log p, with the cache mixed in, of words whose softmax log p is at most
+// An upper bound of log p, with the cache mixed in, of tokens whose softmax log p is at most
 // `log_probability` and whose weight in the cache is at most `weight`.
 template <class T>
 T UpperBound(Distribution<T>& distribution, T log_probability, T weight) {
   const NeuralCacheMix<T>& cache = distribution.cache();
   const T bound = std::max(cache.MixedLogProbability(log_probability, T{0}),
                            cache.MixedLogProbability(log_probability, weight));
-  // Counted: the two differences of log_probability, the mixture for a word outside the cache and,
+  // Counted: the two differences of log_probability, the mixture for a token outside the cache and,
   // if the weight is not 0, for one inside, the comparison of these two and that with the k-th
   // best.
   const double mixed = weight > T{0} ? 1 : 0;

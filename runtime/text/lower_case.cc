@@ -11,18 +11,14 @@ namespace kinglet {
 
 uint32_t LowerCase(uint32_t code) {
   if (code < 0x80) return code >= 'A' && code <= 'Z' ? code + ('a' - 'A') : code;
-  // Runs of step 2 may enclose others, so that more than one may begin at or before the code.
+  // Runs do not overlap: the last that begins at or before the code has it, or none has.
   const auto* run = std::upper_bound(
       std::begin(kLowerCaseRuns), std::end(kLowerCaseRuns), code,
       [](uint32_t value, const LowerCaseRun& candidate) { return value < candidate.first; });
-  static constexpr int kEnclosed = 4;
-  for (int i = 0; i < kEnclosed && run != std::begin(kLowerCaseRuns); ++i) {
-    --run;
-    if (code <= run->last && (code - run->first) % run->step == 0) {
-      return static_cast<uint32_t>(static_cast<int32_t>(code) + run->delta);
-    }
-  }
-  return code;
+  if (run == std::begin(kLowerCaseRuns)) return code;
+  --run;
+  if (code > run->last || (code - run->first) % run->step != 0) return code;
+  return static_cast<uint32_t>(static_cast<int32_t>(code) + run->delta);
 }
 
 NormalisedText LowerCase(std::string_view text, const Marks& marks) {

@@ -93,7 +93,7 @@ class Distance {
 
   void MaskedWords() {
     const std::vector<Numbers> rows = RowsOf(folder_ + "/golden.tsv");
-    const Result<MaskWords> words = MaskWordsOf(session_.model(), "test");
+    const Result<MaskTokens> words = MaskTokensOf(session_.model(), "test");
     EXPECT_EQ(words.ok(), !rows.empty());
     if (rows.empty()) return;
     size_t row = 0;

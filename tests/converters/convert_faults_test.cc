@@ -163,7 +163,7 @@ TEST(RecipesWithoutMemory, ASkeleton) {
   for (const char* name : {"kinglet-torch/dpq-sx/model.pt", "kinglet-torch/full/model.pt"}) {
     ExpectSafeText(name, [name]() -> Result<std::string> {
       KINGLET_ASSIGN_OR_RETURN(const CheckpointFile source, OpenCheckpointFile(Data(name)));
-      return RecipeSkeleton(source.tensors);
+      return RecipeSkeleton(InputOf(source, source.tensors));
     });
   }
 }

@@ -25,7 +25,7 @@ TEST(PackModel, PackedPiecesAreTheFile) {
       const auto* dense = std::get_if<DenseF32>(&tensor.values);
       if (dense == nullptr || tensor.shape.size() != 2) continue;
       DenseF16 half;
-      for (const float value : dense->values) half.words.push_back(FloatToHalf(value));
+      for (const float value : dense->values) half.bits.push_back(FloatToHalf(value));
       tensor.values = half;
     }
     const auto at_once = SerialiseModel(draft);

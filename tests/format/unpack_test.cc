@@ -82,7 +82,7 @@ TEST(UnpackModel, HalvesComeBackWordForWord) {
   for (const bool pruned : {false, true}) {
     EncodedTensor& tensor = draft.tensors.front();
     DenseF16 half;
-    for (uint64_t i = 0; i < Count(tensor.shape); ++i) half.words.push_back(words[i % 9]);
+    for (uint64_t i = 0; i < Count(tensor.shape); ++i) half.bits.push_back(words[i % 9]);
     tensor.values = half;
     tensor.pruned = pruned;
     const ModelDraft unpacked = UnpackedFrom(Packed(draft));
@@ -92,9 +92,9 @@ TEST(UnpackModel, HalvesComeBackWordForWord) {
     ASSERT_NE(found, nullptr);
     // A mask stores no zeros, so the negative zero loses its sign.
     if (pruned) {
-      for (uint16_t& word : half.words) word = word == 0x8000 ? 0 : word;
+      for (uint16_t& word : half.bits) word = word == 0x8000 ? 0 : word;
     }
-    EXPECT_EQ(found->words, half.words);
+    EXPECT_EQ(found->bits, half.bits);
   }
 }
 

@@ -61,7 +61,7 @@ EncodedTensor MakeDense(bool half, const Shape& shape, Fill fill, TestRandom& ra
       value = i % 3 == 0 ? -largest : (i % 3 == 1 ? smallest : largest);
     }
     wide.values.push_back(value);
-    narrow.words.push_back(FloatToHalf(value));
+    narrow.bits.push_back(FloatToHalf(value));
   }
   if (half) return {"", shape, narrow, false};
   return {"", shape, wide, false};
@@ -184,7 +184,7 @@ ModelDraft DraftOf(const ModelFile& model) {
       tensor.values = Quantised{codes.bits, codes.rule, codes.codes, codes.scales};
     } else if (std::get<DenseView>(view.values).type == FloatType::kF16) {
       DenseF16 half;
-      for (float value : DecodedValues(view)) half.words.push_back(FloatToHalf(value));
+      for (float value : DecodedValues(view)) half.bits.push_back(FloatToHalf(value));
       tensor.values = half;
     } else {
       tensor.values = DenseF32{DecodedValues(view)};

@@ -402,6 +402,14 @@ std::vector<std::byte> Grown(EditableFile& file, Chance& chance) {
 
 }  // namespace
 
+std::vector<std::byte> MakeOriginal(uint64_t number) {
+  Chance chance(number);
+  EditableFile file = RandomFile(chance);
+  std::vector<std::byte> bytes = Pack(file);
+  RepairModelFile(bytes);
+  return bytes;
+}
+
 std::vector<std::byte> MakeMutant(uint64_t number) {
   Chance chance(number);
   EditableFile file = RandomFile(chance);
@@ -466,7 +474,7 @@ class User {
   }
 
  private:
-  static constexpr uint32_t kMostWords = 1 << 16;
+  static constexpr uint32_t kMostWords = 1 << 17;
   static constexpr size_t kRoom = 64;
 
   void UseWords() {
@@ -553,8 +561,12 @@ class User {
       Check(kinglet_session_log_probabilities(session_, 0, all.data(), all.size()));
       Check(kinglet_session_draw(session_, 1, 7, nullptr, &drawn));
     }
-    const std::vector<uint32_t> many(10, words_ / 3);
-    Check(kinglet_session_step_many(session_, 0, many.data(), many.size(), nullptr, nullptr));
+    const std::vector<uint32_t> many(40, words_ / 3);
+    std::vector<double> logs(many.size());
+    uint64_t processed = 0;
+    Check(kinglet_session_step_many(session_, 0, many.data(), 10, nullptr, nullptr));
+    Check(
+        kinglet_session_step_many(session_, 0, many.data(), many.size(), logs.data(), &processed));
   }
 
   void UseStates() {

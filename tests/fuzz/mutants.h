@@ -11,6 +11,8 @@
 
 namespace kinglet::fuzz {
 
+// The model that MakeMutant changes.
+std::vector<std::byte> MakeOriginal(uint64_t number);
 // A small model of any family, with one to five changes. Equal numbers give equal models.
 std::vector<std::byte> MakeMutant(uint64_t number);
 

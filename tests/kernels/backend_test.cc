@@ -19,7 +19,7 @@ TEST(LayOut, AlignsEveryBufferAndKeepsStateApart) {
   const Plan plan = PlanOf({{"a", Element::kReal, 3},
                             {"b", Element::kCode16, 33, true, ActivationQuantiser{1, 1}},
                             {"c", Element::kReal, 17},
-                            {"d", Element::kWord, 1, true}});
+                            {"d", Element::kUint32, 1, true}});
   const auto layout = LayOut(plan, 8);
   ASSERT_TRUE(layout.ok());
   EXPECT_EQ((*layout)[BufferId{0}].offset, 0u);
@@ -35,7 +35,7 @@ TEST(LayOut, RowsOfNineBitsArePaddedToMultiples) {
   BufferSpec keys = {"keys", Element::kCode9, 3 * 65, true, ActivationQuantiser{1, 1}};
   keys.row = 65;
   keys.ring.slots = 3;
-  const Plan plan = PlanOf({keys, {"words", Element::kWord, 1, true}});
+  const Plan plan = PlanOf({keys, {"words", Element::kUint32, 1, true}});
   const auto layout = LayOut(plan, 4);
   ASSERT_TRUE(layout.ok());
   EXPECT_EQ(BytesOf(keys, keys.count, 4), 3u * 144);  // 128 low bytes, 128 sign bits

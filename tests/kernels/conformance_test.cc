@@ -278,7 +278,7 @@ TEST(Conformance, EveryInstructionSetEqualsRef) {
   }
 }
 
-// Queries call these functions (kernels/cluster_words.h), or bench does.
+// Queries call these functions (kernels/cluster_tokens.h), or bench does.
 TEST(Conformance, FunctionsOutsideOperationsEqualRef) {
   for (const cpu::Target target : cpu::SupportedTargets()) {
     const cpu::VectorFunctions* functions = cpu::FindVectorFunctions(target);

@@ -83,9 +83,9 @@ TEST(ReadLines, EveryInstructionSetReadsEveryLine) {
     const cpu::VectorFunctions* functions = cpu::FindVectorFunctions(target);
     if (functions == nullptr) continue;
     for (size_t count = 0; count <= 40; ++count) {
-      uint64_t word = functions->read_lines(pattern.data(), count);
+      uint64_t token = functions->read_lines(pattern.data(), count);
       uint8_t sum = 0;
-      for (; word != 0; word >>= 8) sum = static_cast<uint8_t>(sum ^ (word & 0xFF));
+      for (; token != 0; token >>= 8) sum = static_cast<uint8_t>(sum ^ (token & 0xFF));
       EXPECT_EQ(sum, Expected({pattern.data(), count * 64})) << cpu::TargetName(target);
     }
   }

@@ -14,29 +14,29 @@ namespace kinglet::row_cache_test {
 namespace {
 
 TEST(RowCacheShape, HoldsAtMostAsManyRows) {
-  for (const uint32_t words : {1U, 2U, 7U, 23U, 1000U}) {
+  for (const uint32_t tokens : {1U, 2U, 7U, 23U, 1000U}) {
     for (const uint32_t rows : {1U, 2U, 7U, 8U, 9U, 15U, 16U, 100U, 5000U}) {
-      const RowCacheShape shape = RowCacheShape::Of(rows, words);
+      const RowCacheShape shape = RowCacheShape::Of(rows, tokens);
       EXPECT_LE(shape.rows(), rows);
-      EXPECT_GE(2 * shape.rows(), std::min(rows, words));
-      if (rows >= words) {
-        EXPECT_EQ(shape.rows(), words);
+      EXPECT_GE(2 * shape.rows(), std::min(rows, tokens));
+      if (rows >= tokens) {
+        EXPECT_EQ(shape.rows(), tokens);
       }
     }
   }
-  EXPECT_EQ(RowCacheShape::Of(UINT32_MAX, 1U << 30).memory_words(), uint64_t{1} << 31);
+  EXPECT_EQ(RowCacheShape::Of(UINT32_MAX, 1U << 30).index_size(), uint64_t{1} << 31);
 }
 
 TEST(RowCache, TheRowAskedForTheLongestAgoGivesWay) {
   SplitMix64 random(5);
   for (const uint32_t rows : {1U, 2U, 3U, 8U, 17U, 40U, 100U}) {
-    constexpr uint32_t kWords = 41;
-    const RowCacheShape shape = RowCacheShape::Of(rows, kWords);
-    std::vector<uint32_t> memory(shape.memory_words());
+    constexpr uint32_t kTokens = 41;
+    const RowCacheShape shape = RowCacheShape::Of(rows, kTokens);
+    std::vector<uint32_t> memory(shape.index_size());
     std::vector<std::list<uint32_t>> sets(shape.sets);  // most recent first
     std::vector<uint32_t> row_of(shape.rows(), UINT32_MAX);
     for (int call = 0; call < 2000; ++call) {
-      const auto token = static_cast<uint32_t>(random.Below(random.Below(2) == 0 ? 5 : kWords));
+      const auto token = static_cast<uint32_t>(random.Below(random.Below(2) == 0 ? 5 : kTokens));
       std::list<uint32_t>& set = sets[token % shape.sets];
       const bool known = std::find(set.begin(), set.end(), token) != set.end();
       set.remove(token);
@@ -56,9 +56,9 @@ TEST(RowCache, TheRowAskedForTheLongestAgoGivesWay) {
   }
 }
 
-TEST(RowCache, RoomForAllWordsLosesNone) {
+TEST(RowCache, RoomForAllTokensLosesNone) {
   const RowCacheShape shape = RowCacheShape::Of(41, 41);
-  std::vector<uint32_t> memory(shape.memory_words());
+  std::vector<uint32_t> memory(shape.index_size());
   RowCache cache(shape, memory.data());
   std::set<uint64_t> slots;
   for (uint32_t token = 0; token < 41; ++token) {

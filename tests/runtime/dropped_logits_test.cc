@@ -98,7 +98,7 @@ TEST_P(DroppedLogits, AVectorKernelMakesThemAgain) {
   GTEST_SKIP() << "the build has no vector kernels";
 #endif
   EXPECT_EQ(std::ranges::count_if(model_->kernels(),
-                                  [](const Kernel& kernel) { return bool{kernel.make_logits}; }),
+                                  [](const Kernel& kernel) { return bool{kernel.logits}; }),
             1);
 }
 

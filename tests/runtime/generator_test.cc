@@ -81,7 +81,7 @@ TEST(Generator, SeedsOfStreamsAreTheDocumentedOnes) {
   }
 }
 
-TEST(Generator, TheTextIsTheDrawnWords) {
+TEST(Generator, TheTextIsTheDrawnTokens) {
   const auto model = Open(TinyMicronet(WholeOptions(true)), "cpu");
   GenerationOptions options;
   options.tokens = 40;
@@ -93,11 +93,11 @@ TEST(Generator, TheTextIsTheDrawnWords) {
     text += id == 1 ? "\n" : (after_line ? "" : " ") + model->vocabulary()->Word(id);
   }
   EXPECT_EQ(streams[0].text, text);
-  // Up to the third word of it.
-  const std::string word = model->vocabulary()->Word(streams[0].ids[2]);
-  options.stop = word;
+  // Up to the third token of it.
+  const std::string token = model->vocabulary()->Word(streams[0].ids[2]);
+  options.stop = token;
   const Streams stopped = Generate(model, options, {3});
-  EXPECT_EQ(stopped[0].text, text.substr(0, text.find(word)));
+  EXPECT_EQ(stopped[0].text, text.substr(0, text.find(token)));
   EXPECT_LE(stopped[0].ids.size(), 3u);
   EXPECT_TRUE(stopped[0].ended);
 }

@@ -17,15 +17,15 @@ std::shared_ptr<const Model> Open(const ModelDraft& draft) {
 
 TEST(MaskedText, ATokenIsMaskedAlone) {
   const auto model = Open(TinyMasked());
-  const auto words = MaskWordsOf(*model, "test");
-  ASSERT_TRUE(words.ok()) << words.status().message();
-  EXPECT_EQ(words->mask, 4u);
-  EXPECT_TRUE(IsScored(1, *words));
-  EXPECT_FALSE(IsScored(2, *words));
-  EXPECT_FALSE(IsScored(3, *words));
+  const auto tokens = MaskTokensOf(*model, "test");
+  ASSERT_TRUE(tokens.ok()) << tokens.status().message();
+  EXPECT_EQ(tokens->mask, 4u);
+  EXPECT_TRUE(IsScored(1, *tokens));
+  EXPECT_FALSE(IsScored(2, *tokens));
+  EXPECT_FALSE(IsScored(3, *tokens));
   const auto session = *Session::Create(model);
   const MaskedText text = {{2, 9, 13, 3}, {0, 0, 1, 1}};
-  const auto found = MaskedLogProbability(text, 2, words->mask, *session);
+  const auto found = MaskedLogProbability(text, 2, tokens->mask, *session);
   ASSERT_TRUE(found.ok()) << found.status().message();
   const std::vector<uint32_t> masked = {2, 9, 4, 3};
   ASSERT_TRUE(session->Encode(masked, text.segments, 0).ok());
@@ -33,9 +33,9 @@ TEST(MaskedText, ATokenIsMaskedAlone) {
   EXPECT_EQ(*found, *session->LogProbability(13));
 }
 
-TEST(MaskedText, NeedsAMaskedModelWithItsWords) {
+TEST(MaskedText, NeedsAMaskedModelWithItsTokens) {
   const auto message = [](const ModelDraft& draft) {
-    return MaskWordsOf(*Open(draft), "m.kgl").status().message();
+    return MaskTokensOf(*Open(draft), "m.kgl").status().message();
   };
   EXPECT_EQ(message(TinyTransformer()),
             "m.kgl: model: expected one that predicts masked words, found another kind of model");

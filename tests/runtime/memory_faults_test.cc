@@ -102,8 +102,8 @@ Status Live(const std::vector<std::byte>& bytes, const Backend* own, Found& foun
   SessionOptions options;
   options.lanes = 3;
   KINGLET_ASSIGN_OR_RETURN(const auto session, Session::Create(model, options));
-  static constexpr uint32_t kLanes[] = {2, 0}, kWords[] = {5, 22};
-  KINGLET_RETURN_IF_ERROR(session->StepLanes(kLanes, kWords));
+  static constexpr uint32_t kLanes[] = {2, 0}, kTokens[] = {5, 22};
+  KINGLET_RETURN_IF_ERROR(session->StepLanes(kLanes, kTokens));
   KINGLET_ASSIGN_OR_RETURN(const State state, session->Save(2));
   KINGLET_RETURN_IF_ERROR(session->StepToken(9, 2));
   KINGLET_RETURN_IF_ERROR(session->Fork(2, 1));

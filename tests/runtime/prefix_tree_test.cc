@@ -96,7 +96,7 @@ TEST(ScoreTree, SmallTrees) {
   std::vector<double> values(3, -1);
   EXPECT_EQ(*ScoreTree(Ids{kNoParent, kNoParent, kNoParent}, Ids{1, 2, 3}, *session, values), 0u);
   EXPECT_EQ(values, (std::vector<double>{0, 0, 0}));
-  // A word twice after one node.
+  // A token twice after one node.
   EXPECT_EQ(*ScoreTree(Ids{kNoParent, 0, 0}, Ids{1, 2, 2}, *session, values), 1u);
   EXPECT_EQ(values[1], values[2]);
   EXPECT_LT(values[1], 0);

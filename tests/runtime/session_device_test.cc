@@ -74,10 +74,10 @@ class SessionDevice : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Devices, SessionDevice, testing::Values("pretended", "emulated", "cuda"),
                          [](const auto& device) { return std::string(device.param); });
 
-std::vector<double> Numbers(const std::vector<Candidate>& words) {
+std::vector<double> Numbers(const std::vector<Candidate>& tokens) {
   std::vector<double> numbers;
-  for (const Candidate& word : words) {
-    numbers.insert(numbers.end(), {static_cast<double>(word.id), word.log_probability});
+  for (const Candidate& token : tokens) {
+    numbers.insert(numbers.end(), {static_cast<double>(token.id), token.log_probability});
   }
   return numbers;
 }
@@ -146,7 +146,7 @@ TEST_P(SessionDevice, LanesAtDifferentPositionsEqualThoseOfTheHost) {
   }
 }
 
-// Enough words for a device to compute their logits twice and store no logit.
+// Enough tokens for a device to compute their logits twice and store no logit.
 TEST_P(SessionDevice, FortyLanesAskedAtOnceEqualThoseOfTheHost) {
   for (const Family& family : LanguageModels()) {
     SCOPED_TRACE(family.name);
@@ -180,7 +180,7 @@ struct TailsSeen {
   size_t opened = 0, all = 0;
 };
 
-// Steps the same tokens in two sessions and queries both for the k most probable words.
+// Steps the same tokens in two sessions and queries both for the k most probable tokens.
 class TopKOfLanes {
  public:
   TopKOfLanes(std::shared_ptr<const Model> model, const ModelDraft& draft, uint32_t lanes)
@@ -232,7 +232,7 @@ class TopKOfLanes {
   TestRandom random_{3};
 };
 
-TEST_P(SessionDevice, TailsWithoutABestWordAreSkipped) {
+TEST_P(SessionDevice, TailsWithoutABestTokenAreSkipped) {
   const std::string device = GetParam();
   for (const bool quantised : {false, true}) {
     for (const uint32_t cache : {0u, 9u}) {
@@ -253,7 +253,7 @@ TEST_P(SessionDevice, TailsWithoutABestWordAreSkipped) {
           TailsSeen many, all;
           ASSERT_NO_FATAL_FAILURE(both.Compare(1 + step % 5, Computing::kNeeded, few));
           ASSERT_NO_FATAL_FAILURE(both.Compare(6 + step, Computing::kNeeded, many));
-          // More words than the head has: no tail can be skipped.
+          // More tokens than the head has: no tail can be skipped.
           if (6 + step > model->plan().clusters[0].size) {
             EXPECT_EQ(many.opened, many.all);
           }
@@ -268,8 +268,8 @@ TEST_P(SessionDevice, TailsWithoutABestWordAreSkipped) {
   }
 }
 
-// The host skips a tail that cannot contain one of the best words. An overflow in this tail is then
-// no error, even if the device has computed the tail.
+// The host skips a tail that cannot contain one of the best tokens. An overflow in this tail is
+// then no error, even if the device has computed the tail.
 TEST_P(SessionDevice, ATailThatOverflowsIsAnErrorOnlyWhereItIsNeeded) {
   const ModelDraft finite = TinyMicronet(WholeOptions(false));
   ModelDraft draft = finite;
@@ -302,13 +302,13 @@ TEST_P(SessionDevice, ATailThatOverflowsIsAnErrorOnlyWhereItIsNeeded) {
           spared += both.found().last_work(lane).clusters.Contains(2) ? 1 : 0;
         }
         if (both.found().TopKLanes(both.lanes(), k, Computing::kAll).ok()) ADD_FAILURE();
-        // Of a word of the head too.
-        const std::vector<uint32_t> words(lane_count, 1);
+        // Of a token of the head too.
+        const std::vector<uint32_t> tokens(lane_count, 1);
         std::vector<double> scores(lane_count);
-        EXPECT_TRUE(both.found().LogProbabilityLanes(both.lanes(), words, scores).ok());
+        EXPECT_TRUE(both.found().LogProbabilityLanes(both.lanes(), tokens, scores).ok());
         for (Session* session : {&both.found(), &both.expected()}) {
           EXPECT_EQ(
-              session->LogProbabilityLanes(both.lanes(), words, scores, Computing::kAll).code(),
+              session->LogProbabilityLanes(both.lanes(), tokens, scores, Computing::kAll).code(),
               KINGLET_NOT_FINITE);
         }
       }
@@ -383,20 +383,20 @@ TEST_P(SessionDevice, VectorsAndClassesEqualThoseOfTheHost) {
   ASSERT_NE(model, nullptr);
   const auto found = std::move(Embedder::Create(model)).value();
   const auto expected = std::move(Embedder::Create(Open(draft, "ref"))).value();
-  for (const auto& words : {std::vector<uint32_t>{3, 1, 4, 1, 5}, {9}, {0, 7, 7}}) {
+  for (const auto& tokens : {std::vector<uint32_t>{3, 1, 4, 1, 5}, {9}, {0, 7, 7}}) {
     std::vector<double> a(4), b(4), c(4), d(4);
-    ASSERT_TRUE(found->Classify(words, a, b).ok());
-    ASSERT_TRUE(expected->Classify(words, c, d).ok());
+    ASSERT_TRUE(found->Classify(tokens, a, b).ok());
+    ASSERT_TRUE(expected->Classify(tokens, c, d).ok());
     EXPECT_EQ(a, c);
     EXPECT_EQ(b, d);
     std::vector<float> vector(6), same(6);
-    ASSERT_TRUE(found->Vector(words[0], vector).ok());
-    ASSERT_TRUE(expected->Vector(words[0], same).ok());
+    ASSERT_TRUE(found->Vector(tokens[0], vector).ok());
+    ASSERT_TRUE(expected->Vector(tokens[0], same).ok());
     EXPECT_EQ(vector, same);
   }
 }
 
-TEST_P(SessionDevice, TwelveLanesOrOneMayAskForAFewWordsOrNone) {
+TEST_P(SessionDevice, TwelveLanesOrOneMayAskForAFewTokensOrNone) {
   const ModelDraft draft = TinyMicronet(WholeOptions(true));
   const auto model = OpenHere(draft);
   ASSERT_NE(model, nullptr);

@@ -1,4 +1,4 @@
-// Draws from a part of the words, against their definition and against the exact distribution.
+// Draws from a part of the tokens, against their definition and against the exact distribution.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace kinglet::session_draw_test {
 namespace {
 
-constexpr uint32_t kWords = 40;
+constexpr uint32_t kTokens = 40;
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 std::vector<DrawOptions> ManyOptions() {
@@ -34,13 +34,13 @@ std::vector<DrawOptions> ManyOptions() {
   return many;
 }
 
-// The words that remain, in their order.
+// The tokens that remain, in their order.
 std::vector<uint32_t> OrderOf(const std::vector<double>& all) {
   std::vector<uint32_t> order(all.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t a, uint32_t b) { return all[a] > all[b]; });
-  std::erase_if(order, [&](uint32_t word) { return all[word] == kNever; });
+  std::erase_if(order, [&](uint32_t token) { return all[token] == kNever; });
   return order;
 }
 
@@ -48,20 +48,20 @@ std::vector<uint32_t> OrderOf(const std::vector<double>& all) {
 template <class T>
 uint32_t DrawByBruteForce(std::vector<double> all, const std::vector<ClusterPlan>& clusters,
                           uint64_t seed, uint64_t position, const DrawOptions& options) {
-  for (const uint32_t word : options.excluded) all[word] = kNever;
+  for (const uint32_t token : options.excluded) all[token] = kNever;
   const bool among_best = options.top_k > 0 && options.top_k < all.size();
   if (!among_best && options.top_p == 1) {
     return SampleByBruteForce<T>(all, clusters, seed, position, options.temperature);
   }
   std::vector<uint32_t> order = OrderOf(all);
-  const auto weight = [&](uint32_t word) {
-    return static_cast<double>(Exp((static_cast<T>(all[word]) - static_cast<T>(all[order[0]])) /
+  const auto weight = [&](uint32_t token) {
+    return static_cast<double>(Exp((static_cast<T>(all[token]) - static_cast<T>(all[order[0]])) /
                                    static_cast<T>(options.temperature)));
   };
   double total = 0;
   if (among_best) {
     order.resize(std::min<size_t>(order.size(), options.top_k));
-    for (const uint32_t word : order) total += weight(word);
+    for (const uint32_t token : order) total += weight(token);
   } else {
     for (const ClusterPlan& cluster : clusters) {
       double mass = 0;
@@ -86,13 +86,13 @@ uint32_t DrawByBruteForce(std::vector<double> all, const std::vector<ClusterPlan
   return 0;
 }
 
-TEST(SessionDraw, WordsAreTheDefinitionsWhateverWasOpened) {
+TEST(SessionDraw, TokensAreTheDefinitionsWhateverWasOpened) {
   for (const bool quantised : {false, true}) {
     for (const Backend& backend : Backends()) {
       const auto model = Open(TinyMicronet(WholeOptions(quantised)), std::string(backend.name));
       const auto full = Start(model), lazy = Start(model);
       const auto& clusters = model->plan().clusters;
-      for (const uint32_t id : Tokens(12, kWords)) {
+      for (const uint32_t id : Tokens(12, kTokens)) {
         ASSERT_TRUE(full->StepToken(id).ok());
         const std::vector<double> all = Full(*full);
         const State state = *full->Save();
@@ -115,29 +115,29 @@ TEST(SessionDraw, WordsAreTheDefinitionsWhateverWasOpened) {
   }
 }
 
-// Tests also fractions that equal a sum of the words' probabilities, to the last bit.
+// Tests also fractions that equal a sum of the tokens' probabilities, to the last bit.
 TEST(SessionDraw, ANucleusIsThatOfTheQuery) {
   for (const Backend& backend : Backends()) {
     const auto session = Start(Open(TinyMicronet(WholeOptions(true)), std::string(backend.name)));
     for (const uint32_t id : {3u, 30u, 3u}) ASSERT_TRUE(session->StepToken(id).ok());
-    std::vector<double> all(kWords);
+    std::vector<double> all(kTokens);
     ASSERT_TRUE(session->Probabilities(std::span<double>(all)).ok());
     std::sort(all.begin(), all.end(), std::greater<>());
     double share = 0;
-    for (uint32_t words = 1; words < kWords; ++words) {
-      share += all[words - 1];
+    for (uint32_t tokens = 1; tokens < kTokens; ++tokens) {
+      share += all[tokens - 1];
       for (const double p : {share, std::nextafter(share, 1.0)}) {
         if (p > 1) continue;  // floats add up to 1 only nearly
         const auto nucleus = session->TopP(p);
         ASSERT_TRUE(nucleus.ok()) << nucleus.status().message();
-        EXPECT_EQ(nucleus->size(), p == share ? words : words + 1);
-        std::vector<bool> drawn(kWords);
+        EXPECT_EQ(nucleus->size(), p == share ? tokens : tokens + 1);
+        std::vector<bool> drawn(kTokens);
         for (uint64_t seed = 0; seed < 500; ++seed)
           drawn[*session->Draw(seed, {.top_p = p})] = true;
         size_t of_nucleus = 0;
-        for (const Candidate& word : *nucleus) of_nucleus += drawn[word.id] ? 1 : 0;
+        for (const Candidate& token : *nucleus) of_nucleus += drawn[token.id] ? 1 : 0;
         EXPECT_EQ(of_nucleus, static_cast<size_t>(std::count(drawn.begin(), drawn.end(), true)));
-        // The last word is drawn unless it is very rare.
+        // The last token is drawn unless it is very rare.
         if (nucleus->back().log_probability > std::log(0.01)) {
           EXPECT_TRUE(drawn[nucleus->back().id]) << p;
         }
@@ -161,26 +161,26 @@ TEST(SessionDraw, FrequenciesAreTheExactDistributions) {
   for (const DrawOptions& options :
        {DrawOptions{1, 0, 1, {}}, DrawOptions{0.7, 12, 1, {}}, DrawOptions{1, 0, 0.97, {}},
         DrawOptions{1.4, 30, 0.97, {}}, DrawOptions{1, 0, 1, {best[0], best[5]}}}) {
-    // In double: a word of the tail more or less would show.
-    std::vector<double> weights(kWords);
+    // In double: a token of the tail more or less would show.
+    std::vector<double> weights(kTokens);
     double kept = 0;
     std::vector<uint32_t> order;
-    for (const uint32_t word : best) {
-      if (std::count(options.excluded.begin(), options.excluded.end(), word) > 0) continue;
+    for (const uint32_t token : best) {
+      if (std::count(options.excluded.begin(), options.excluded.end(), token) > 0) continue;
       if (options.top_k > 0 && order.size() == options.top_k) break;
-      order.push_back(word);
-      kept += std::exp(all[word] / options.temperature);
+      order.push_back(token);
+      kept += std::exp(all[token] / options.temperature);
     }
     double sum = 0;
-    size_t words = 0;
-    while (words < order.size() && sum < options.top_p * kept * (1 - 1e-12)) {
-      const uint32_t word = order[words++];
-      sum += weights[word] = std::exp(all[word] / options.temperature);
+    size_t tokens = 0;
+    while (tokens < order.size() && sum < options.top_p * kept * (1 - 1e-12)) {
+      const uint32_t token = order[tokens++];
+      sum += weights[token] = std::exp(all[token] / options.temperature);
     }
-    std::vector<int> drawn(kWords);
+    std::vector<int> drawn(kTokens);
     for (uint64_t seed = 0; seed < kDraws; ++seed) ++drawn[*session->Draw(seed, options)];
     double chi_square = 0;
-    for (uint32_t w = 0; w < kWords; ++w) {
+    for (uint32_t w = 0; w < kTokens; ++w) {
       if (weights[w] == 0) {
         EXPECT_EQ(drawn[w], 0) << w;
         continue;
@@ -188,12 +188,12 @@ TEST(SessionDraw, FrequenciesAreTheExactDistributions) {
       const double mean = kDraws * weights[w] / sum;
       chi_square += (drawn[w] - mean) * (drawn[w] - mean) / mean;
     }
-    ASSERT_GT(words, 5u);
-    EXPECT_LT(chi_square, LargestChiSquare(words - 1)) << options.top_k << " " << options.top_p;
+    ASSERT_GT(tokens, 5u);
+    EXPECT_LT(chi_square, LargestChiSquare(tokens - 1)) << options.top_k << " " << options.top_p;
   }
 }
 
-TEST(SessionDraw, ColdIsTheMostProbableWordThatIsNotOmitted) {
+TEST(SessionDraw, ColdIsTheMostProbableTokenThatIsNotOmitted) {
   const auto session = Start(Open(TinyMicronet(WholeOptions(false)), "cpu"));
   for (const uint32_t id : {3u, 30u}) ASSERT_TRUE(session->StepToken(id).ok());
   const std::vector<uint32_t> best = OrderOf(Full(*session));
@@ -203,7 +203,7 @@ TEST(SessionDraw, ColdIsTheMostProbableWordThatIsNotOmitted) {
     EXPECT_EQ(*session->Draw(seed, {.temperature = 0, .excluded = {best[1], best[0]}}), best[2]);
     EXPECT_EQ(*session->Draw(seed, {.top_k = 1}), best[0]);
     EXPECT_EQ(*session->Draw(seed, {.top_p = 5e-324}), best[0]);
-    EXPECT_LT(*session->Draw(seed, {}), kWords);
+    EXPECT_LT(*session->Draw(seed, {}), kTokens);
   }
   std::vector<uint32_t> all_but_one = best;
   std::erase(all_but_one, 37u);
@@ -222,8 +222,8 @@ TEST(SessionDraw, ImpossibleOptionsAreRefused) {
     EXPECT_EQ(session->Draw(1, {.temperature = temperature}).status().code(),
               KINGLET_INVALID_ARGUMENT);
   }
-  EXPECT_EQ(session->Draw(1, {.excluded = {kWords}}).status().code(), KINGLET_ID_OUT_OF_RANGE);
-  std::vector<uint32_t> all(kWords);
+  EXPECT_EQ(session->Draw(1, {.excluded = {kTokens}}).status().code(), KINGLET_ID_OUT_OF_RANGE);
+  std::vector<uint32_t> all(kTokens);
   std::iota(all.begin(), all.end(), 0);
   for (const double temperature : {0.0, 1.0}) {
     for (const double top_p : {0.5, 1.0}) {

@@ -38,7 +38,7 @@ inline std::unique_ptr<Session> Start(std::shared_ptr<const Model> model,
 inline std::vector<uint32_t> Tokens(size_t n, uint32_t vocabulary, uint64_t seed = 7) {
   TestRandom random(seed);
   std::vector<uint32_t> ids(n);
-  // Half of the tokens are a few words, so that the neural cache contains words several times.
+  // Half of the tokens are a few tokens, so that the neural cache contains tokens several times.
   for (uint32_t& id : ids) id = random.Below(2) == 0 ? random.Below(4) : random.Below(vocabulary);
   return ids;
 }
@@ -73,11 +73,11 @@ uint32_t SampleByBruteForce(const std::vector<double>& all,
   size_t c = 0;
   for (double sum = masses[0]; sum <= UniformDraw(seed, position, 0) * total; sum += masses[++c]) {
   }
-  uint32_t word = clusters[c].first;
-  for (double sum = weights[word]; sum <= UniformDraw(seed, position, 1) * masses[c];
-       sum += weights[++word]) {
+  uint32_t token = clusters[c].first;
+  for (double sum = weights[token]; sum <= UniformDraw(seed, position, 1) * masses[c];
+       sum += weights[++token]) {
   }
-  return word;
+  return token;
 }
 
 // A model with all parts of a state: quantised or float rings, a cache, three clusters.

@@ -18,7 +18,7 @@ namespace kinglet::session_queries_test {
 namespace {
 
 constexpr uint32_t kLanes = 8 * kLanesTogether + 3;  // enough to share memory in any of the models
-constexpr uint32_t kWords = 40;                      // of WholeOptions
+constexpr uint32_t kTokens = 40;                     // of WholeOptions
 
 using Lanes = std::vector<uint32_t>;
 
@@ -26,7 +26,7 @@ using Lanes = std::vector<uint32_t>;
 void StepAll(Session& a, Session& b, TestRandom& random) {
   Lanes lanes(kLanes), ids(kLanes);
   std::iota(lanes.begin(), lanes.end(), 0);
-  for (uint32_t& id : ids) id = random.Below(kWords);
+  for (uint32_t& id : ids) id = random.Below(kTokens);
   ASSERT_TRUE(a.StepLanes(lanes, ids).ok() && b.StepLanes(lanes, ids).ok());
 }
 
@@ -60,7 +60,7 @@ void CompareWithSingles(Session& together, Session& alone, TestRandom& random) {
       switch (random.Below(3)) {
         case 0: {
           std::vector<uint32_t> ids(lanes.size());
-          for (uint32_t& id : ids) id = random.Below(kWords);
+          for (uint32_t& id : ids) id = random.Below(kTokens);
           std::vector<double> out(lanes.size());
           ASSERT_TRUE(together.LogProbabilityLanes(lanes, ids, out).ok());
           for (size_t i = 0; i < lanes.size(); ++i) {
@@ -69,7 +69,7 @@ void CompareWithSingles(Session& together, Session& alone, TestRandom& random) {
           break;
         }
         case 1: {
-          const uint32_t k = random.Below(8) == 0 ? 2 * kWords : random.Below(6);
+          const uint32_t k = random.Below(8) == 0 ? 2 * kTokens : random.Below(6);
           const auto best = together.TopKLanes(lanes, k);
           ASSERT_TRUE(best.ok());
           for (size_t i = 0; i < lanes.size(); ++i) {
@@ -181,7 +181,7 @@ TEST(DistributionLanes, AClusterIsComputedOnceForThoseThatNeedIt) {
   ASSERT_TRUE(session->StepLanes(lanes, lanes).ok());
   const auto& clusters = model->plan().clusters;
   ASSERT_EQ(clusters.size(), 3u);
-  // Words of the head for three lanes, of the first tail for one, of the second for the others.
+  // Tokens of the head for three lanes, of the first tail for one, of the second for the others.
   std::vector<uint32_t> ids(kLanesTogether, clusters[2].first);
   ids[0] = ids[4] = ids[5] = clusters[0].first;
   ids[3] = clusters[1].first;
@@ -221,7 +221,7 @@ TEST(DistributionLanes, RefusalsChangeNothing) {
   refuses({1, 4}, KINGLET_INVALID_ARGUMENT);
   refuses({1, 3}, KINGLET_NO_TOKEN_YET);
   const Lanes both = {0, 1};
-  EXPECT_EQ(session->LogProbabilityLanes(both, Lanes{1, kWords}, out).code(),
+  EXPECT_EQ(session->LogProbabilityLanes(both, Lanes{1, kTokens}, out).code(),
             KINGLET_ID_OUT_OF_RANGE);
   EXPECT_EQ(session->LogProbabilityLanes(both, Lanes{1}, out).code(), KINGLET_INVALID_ARGUMENT);
   EXPECT_EQ(session->LogProbabilityLanes(both, Lanes{1, 2}, std::span(out).first(1)).code(),

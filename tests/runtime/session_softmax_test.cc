@@ -130,8 +130,8 @@ TEST_P(SoftmaxKinds, LazyQueriesEqualTheFullDistribution) {
         ASSERT_EQ((*best)[i].log_probability, all[order[i]]);
       }
       ASSERT_TRUE(single->StepToken(id).ok());
-      for (const uint32_t word : {id * 7 % size, size - 1}) {
-        ASSERT_EQ(*single->LogProbability(word), all[word]);
+      for (const uint32_t token : {id * 7 % size, size - 1}) {
+        ASSERT_EQ(*single->LogProbability(token), all[token]);
       }
       ASSERT_LE(single->clusters_opened().Count(), 3u);
     }
@@ -166,7 +166,7 @@ TEST(SoftmaxOfManyClusters, TopKComputesFewClusters) {
   EXPECT_FALSE(session->clusters_opened().Contains(301));
 }
 
-// As many classes as a file may have, one word each: an ordinary softmax over the cluster rows.
+// As many classes as a file may have, one token each: an ordinary softmax over the cluster rows.
 TEST(SoftmaxOfManyClusters, TheMost) {
   const auto most = static_cast<uint32_t>(kMaxBins - 1);
   const auto session =

@@ -15,7 +15,7 @@ namespace {
 
 const std::vector<uint32_t> kSource = {1, 12, 0, 7};
 
-// log p of every word after each token of a target.
+// log p of every token after each token of a target.
 std::vector<std::vector<double>> Answers(Session& session, const std::vector<uint32_t>& source,
                                          const std::vector<uint32_t>& target, uint32_t lane = 0) {
   EXPECT_TRUE(session.Encode(source, lane).ok());

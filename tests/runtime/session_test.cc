@@ -136,11 +136,11 @@ TEST_P(SessionShapes, LazyQueriesEqualTheFullDistribution) {
     const auto single = Start(model);
     for (uint32_t id : Tokens(30, size)) {
       ASSERT_TRUE(single->StepToken(id).ok());
-      const uint32_t word = id * 7 % size;
-      const auto one = single->LogProbability(word);
+      const uint32_t token = id * 7 % size;
+      const auto one = single->LogProbability(token);
       ASSERT_TRUE(one.ok());
       ASSERT_LE(single->clusters_opened().Count(), 2u);
-      ASSERT_EQ(*one, Full(*single)[word]);
+      ASSERT_EQ(*one, Full(*single)[token]);
     }
   }
 }
@@ -327,7 +327,7 @@ TEST(Session, AnOverflowingModelIsAnErrorNotANumber) {
   }
 }
 
-TEST_P(SessionShapes, GivenWordsAndProbabilitiesAreTheFullDistributions) {
+TEST_P(SessionShapes, GivenTokensAndProbabilitiesAreTheFullDistributions) {
   for (const Backend& backend : Backends()) {
     const auto model = Open(TinyMicronet(GetParam().options), std::string(backend.name));
     const auto full = Start(model), given = Start(model), exponentials = Start(model);
@@ -339,7 +339,7 @@ TEST_P(SessionShapes, GivenWordsAndProbabilitiesAreTheFullDistributions) {
       ASSERT_TRUE(exponentials->StepToken(id).ok());
       const std::vector<double> all = Full(*full);
       std::vector<uint32_t> ids(random.Below(6));
-      for (uint32_t& word : ids) word = random.Below(size);
+      for (uint32_t& token : ids) token = random.Below(size);
       if (ids.size() > 1) ids.back() = ids.front();  // an id twice
       std::vector<double> some(ids.size());
       ASSERT_TRUE(given->LogProbabilitiesOf(ids, some).ok());

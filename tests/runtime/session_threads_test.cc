@@ -16,8 +16,8 @@
 namespace kinglet::session_threads_test {
 namespace {
 
-// Enough words for each query to wake the workers.
-TinyOptions ManyWords(bool quantised) {
+// Enough tokens for each query to wake the workers.
+TinyOptions ManyTokens(bool quantised) {
   TinyOptions options;
   options.quantised = quantised;
   options.vocabulary = false;
@@ -32,9 +32,9 @@ std::vector<double> Answers(Session& session, const std::vector<uint32_t>& ids) 
   for (const uint32_t id : ids) {
     EXPECT_TRUE(session.StepToken(id).ok());
     const std::vector<Candidate> best = session.TopK(20).value();
-    for (const Candidate& word : best) {
-      answers.push_back(static_cast<double>(word.id));
-      answers.push_back(word.log_probability);
+    for (const Candidate& token : best) {
+      answers.push_back(static_cast<double>(token.id));
+      answers.push_back(token.log_probability);
     }
     answers.push_back(*session.LogProbability(id / 2));
     answers.push_back(*session.Draw(id, {.temperature = 1.3}));
@@ -54,7 +54,7 @@ TEST(SessionThreads, ZeroThreadsAreRefused) {
 
 TEST(SessionThreads, GiveTheBitsOfOne) {
   for (const bool quantised : {false, true}) {
-    const auto model = Open(TinyMicronet(ManyWords(quantised)), "cpu");
+    const auto model = Open(TinyMicronet(ManyTokens(quantised)), "cpu");
     const std::vector<uint32_t> ids = {5, 299'999, 5, 60'000};
     const std::vector<double> expected = Answers(*Start(model), ids);
     for (const uint32_t threads : {1u, 2u, 3u, 8u}) {
@@ -64,7 +64,7 @@ TEST(SessionThreads, GiveTheBitsOfOne) {
 }
 
 TEST(SessionThreads, GiveLanesTheirBits) {
-  const auto model = Open(TinyMicronet(ManyWords(true)), "cpu");
+  const auto model = Open(TinyMicronet(ManyTokens(true)), "cpu");
   constexpr uint32_t kLanes = 70;
   const std::vector<uint32_t> ids = Tokens(kLanes, 300'000);
   std::vector<uint32_t> all;
@@ -82,7 +82,7 @@ TEST(SessionThreads, GiveLanesTheirBits) {
 }
 
 TEST(SessionThreads, CancellationLeavesNoTrace) {
-  const auto model = Open(TinyMicronet(ManyWords(true)), "cpu");
+  const auto model = Open(TinyMicronet(ManyTokens(true)), "cpu");
   const auto session = Start(model, {.threads = 2});
   ASSERT_TRUE(session->StepToken(3).ok());
   const std::vector<double> expected = Full(*session);
@@ -93,7 +93,7 @@ TEST(SessionThreads, CancellationLeavesNoTrace) {
 
 // A softmax of 2^32 hashed codes, more than 30 seconds of work in a file of 2 kB.
 ModelDraft ManyHashedCodes() {
-  constexpr uint32_t kWords = 1U << 22, kPositions = 1024;
+  constexpr uint32_t kTokens = 1U << 22, kPositions = 1024;
   ModelDraft draft = TinyRecurrent({.cells = {RecurrentCell::kTanh},
                                     .vocabulary_size = 40,
                                     .tails = 0,
@@ -103,16 +103,16 @@ ModelDraft ManyHashedCodes() {
   for (EncodedTensor& tensor : draft.tensors) {
     auto* const coded = std::get_if<Coded>(&tensor.values);
     if (coded == nullptr) continue;
-    tensor.shape[0] = kWords;
+    tensor.shape[0] = kTokens;
     coded->codes = HashSeed{3};
     coded->scheme.combine = Combine::kSum;
     coded->scheme.positions = kPositions;
   }
-  draft.description.vocabulary_size = kWords;
+  draft.description.vocabulary_size = kTokens;
   for (Block& block : draft.description.blocks) {
-    if (auto* embedding = std::get_if<AdaptiveEmbedding>(&block)) embedding->bins[0].size = kWords;
+    if (auto* embedding = std::get_if<AdaptiveEmbedding>(&block)) embedding->bins[0].size = kTokens;
     if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
-      softmax->head_size = kWords;
+      softmax->head_size = kTokens;
       draft.tensors[*softmax->head_bias] = {"unused", {1}, DenseF32{{0}}};
       softmax->head_bias.reset();
     }
@@ -152,7 +152,7 @@ TEST(SessionThreads, CancellationStopsInsideANode) {
 }
 
 TEST(SessionThreads, UseNoProcessorBetweenCalls) {
-  const auto model = Open(TinyMicronet(ManyWords(true)), "cpu");
+  const auto model = Open(TinyMicronet(ManyTokens(true)), "cpu");
   std::vector<std::unique_ptr<Session>> sessions;
   for (int i = 0; i < 10; ++i) {
     sessions.push_back(Start(model, {.threads = 2}));

@@ -234,7 +234,7 @@ TEST(State, ForgedContentIsRefusedWhereItWouldBeUsed) {
     at += region.SlotsWritten(20, 0) * region.slot_bytes;
     const BufferSpec& buffer = model->plan().buffer(region.buffer);
     blob = good;
-    if (buffer.element == Element::kWord) {
+    if (buffer.element == Element::kUint32) {
       Put(blob, at - 4, uint32_t{40});
     } else if (buffer.element == Element::kCode9) {
       const NineBitRow row{buffer.row};

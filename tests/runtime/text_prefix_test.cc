@@ -140,7 +140,7 @@ TEST_F(TextPrefixTest, SumsOverAllSequencesOfPieces) {
 TEST_F(TextPrefixTest, AWordModelTakesNoSteps) {
   ASSERT_NO_FATAL_FAILURE(Open(ModelOf({}, std::nullopt, true)));
   for (const char* letters : {"q", "q1", "q12", "x"}) {
-    const WordSet set = session_->WithPrefix(letters).value();
+    const TokenSet set = session_->WithPrefix(letters).value();
     EXPECT_EQ(Probability(std::string(" ") + letters), session_->ProbabilityOf(set, 1).value());
     EXPECT_EQ(texts_->steps(), 0u);
     EXPECT_EQ(Probability(letters), 0.0) << "a space stands before every word";

@@ -115,7 +115,7 @@ OpCase CacheAppendCase(uint64_t width, uint32_t capacity, int bits, uint64_t pos
   CacheAppend op;
   op.hidden = builder.Vector("hidden", width, bits, Fill::kRandom);
   op.keys = builder.CacheKeys(width, capacity, bits, Fill::kRandom);
-  op.words = builder.Words(capacity);
+  op.tokens = builder.Tokens(capacity);
   op.capacity = capacity;
   return builder.Finish(op, 1e-9, position, 12345);
 }

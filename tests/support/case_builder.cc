@@ -97,13 +97,13 @@ BufferId CaseBuilder::CacheKeys(uint64_t width, uint64_t capacity, int bits, Fil
   return Vector("keys", capacity * width, bits, fill, true);
 }
 
-BufferId CaseBuilder::Words(uint64_t count) {
-  return Add({"words", Element::kWord, count, true}, {{}, std::vector<int32_t>(count, 9)});
+BufferId CaseBuilder::Tokens(uint64_t count) {
+  return Add({"tokens", Element::kUint32, count, true}, {{}, std::vector<int32_t>(count, 9)});
 }
 
-BufferId CaseBuilder::GivenWords(const std::string& name, std::vector<int32_t> words) {
-  const uint64_t count = words.size();
-  return Add({name, Element::kWord, count}, {{}, std::move(words)});
+BufferId CaseBuilder::GivenTokens(const std::string& name, std::vector<int32_t> tokens) {
+  const uint64_t count = tokens.size();
+  return Add({name, Element::kUint32, count}, {{}, std::move(tokens)});
 }
 
 BufferId CaseBuilder::Vector(const std::string& name, uint64_t count, int bits, Fill fill,
@@ -124,7 +124,7 @@ WeightId CaseBuilder::Matrix(uint64_t rows, uint64_t cols, Storage storage, int 
       tensor.values = DenseF32{std::move(values)};
     } else {
       DenseF16 half;
-      for (const float value : values) half.words.push_back(FloatToHalf(value));
+      for (const float value : values) half.bits.push_back(FloatToHalf(value));
       tensor.values = std::move(half);
     }
     return pool_->Add(tensor);

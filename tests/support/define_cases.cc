@@ -19,7 +19,8 @@ OpCase Finished(CaseBuilder& builder, EmbedRow op, DefineRows define, uint32_t c
   op.out = builder.Floats("out", width, Fill::kRandom);
   define.work = builder.Floats("work", DefineWork(define.unit).total, Fill::kZero);
   define.rows = builder.Floats("rows", define.cache.rows() * width, Fill::kZero);
-  define.words = builder.GivenWords("words", std::vector<int32_t>(define.cache.memory_words()));
+  define.row_index =
+      builder.GivenTokens("row_index", std::vector<int32_t>(define.cache.index_size()));
   op.define = std::move(define);
   return builder.Finish(op, tolerance, 0, token);
 }

@@ -56,8 +56,8 @@ WeightId TensorPool::Add(const EncodedTensor& tensor) {
     kept = Kept(dense->values, tensor.pruned);
     view.values = DenseView{FloatType::kF32, Keep(Bytes(KeptEntries(dense->values, kept)))};
   } else if (const auto* half = std::get_if<DenseF16>(&tensor.values)) {
-    kept = Kept(half->words, tensor.pruned);
-    view.values = DenseView{FloatType::kF16, Keep(Bytes(KeptEntries(half->words, kept)))};
+    kept = Kept(half->bits, tensor.pruned);
+    view.values = DenseView{FloatType::kF16, Keep(Bytes(KeptEntries(half->bits, kept)))};
   } else if (const auto* quantised = std::get_if<Quantised>(&tensor.values)) {
     kept = Kept(quantised->codes, tensor.pruned);
     BitPacker codes(quantised->bits, quantised->codes.size());

@@ -77,7 +77,7 @@ OpCase AttentionCase(const std::string& prefix, const Shape4& shape, uint64_t po
     for (uint32_t slot = 0; slot < shape.window; ++slot) {
       words.push_back(static_cast<int32_t>(slot % 3));
     }
-    op.masked = MaskedToken{builder.GivenWords("words", std::move(words)), *options.masked};
+    op.masked = MaskedToken{builder.GivenTokens("words", std::move(words)), *options.masked};
   }
   if (options.bits != 0) {
     op.weights_quantiser = QuantiserOf(options.bits < 9 ? 9 : options.bits, 1.0f);

@@ -19,7 +19,7 @@ EncodedValues UnpackedValues(const TensorView& view) {
                           if (dense.type == FloatType::kF32) return DenseF32{std::move(values)};
                           // Widening was exact, so narrowing gives the stored values again.
                           DenseF16 half{std::vector<uint16_t>(values.size())};
-                          std::transform(values.begin(), values.end(), half.words.begin(),
+                          std::transform(values.begin(), values.end(), half.bits.begin(),
                                          FloatToHalf);
                           return half;
                         },
@@ -38,7 +38,7 @@ EncodedValues UnpackedValues(const TensorView& view) {
                     view.values);
 }
 
-std::vector<std::string> WordsOf(const Vocabulary* vocabulary) {
+std::vector<std::string> TokensOf(const Vocabulary* vocabulary) {
   std::vector<std::string> words;
   if (vocabulary == nullptr) return words;
   words.reserve(vocabulary->size());
@@ -55,8 +55,8 @@ ModelDraft UnpackModel(const ModelFile& file) {
     draft.tensors.push_back(
         {view.name, view.shape, UnpackedValues(view), view.mask.has_value(), view.derived});
   }
-  draft.vocabulary = WordsOf(file.vocabulary());
-  draft.source_vocabulary = WordsOf(file.source_vocabulary());
+  draft.vocabulary = TokensOf(file.vocabulary());
+  draft.source_vocabulary = TokensOf(file.source_vocabulary());
   return draft;
 }
 

@@ -149,7 +149,7 @@ std::vector<uint64_t> BeginsByBruteForce(const Model& model, const StreamFrame& 
   T total{0};
   if (plan.cache) {
     total = *buffer(plan.cache->total);
-    const uint32_t* const words = model.layout()[plan.cache->words].At<uint32_t>(frame);
+    const uint32_t* const words = model.layout()[plan.cache->tokens].At<uint32_t>(frame);
     const uint64_t pairs =
         CachePairs(frame.position, plan.cache->capacity, plan.cache->first_position);
     for (uint64_t i = 0; i < pairs; ++i) {
@@ -356,12 +356,12 @@ class Checker {
     for (const uint32_t k : {0U, 1U, 5U, words_ + 1}) {
       KINGLET_RETURN_IF_ERROR(
           Check(kind + (k > 5 ? ", all best" : ", best"), what, [&]() -> Result<bool> {
-            KINGLET_ASSIGN_OR_RETURN(const auto found, session_->TopKOf(WordSet(words_, ids), k));
+            KINGLET_ASSIGN_OR_RETURN(const auto found, session_->TopKOf(TokenSet(words_, ids), k));
             return Same(found, TopKByBruteForce(all, in_set, k));
           }));
     }
     return Check(kind + ", total", what, [&]() -> Result<bool> {
-      KINGLET_ASSIGN_OR_RETURN(const double found, session_->ProbabilityOf(WordSet(words_, ids)));
+      KINGLET_ASSIGN_OR_RETURN(const double found, session_->ProbabilityOf(TokenSet(words_, ids)));
       return found == ProbabilityByBruteForce(all, in_set);
     });
   }
@@ -408,7 +408,7 @@ class Checker {
           "word of a point", std::to_string(point),
           [&]() -> Result<bool> {
             KINGLET_ASSIGN_OR_RETURN(const uint32_t found,
-                                     session_->WordAt(static_cast<uint32_t>(point)));
+                                     session_->TokenAt(static_cast<uint32_t>(point)));
             return found == id;
           },
           lane));

@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 const std::vector<uint64_t> kTestBins = {198232, 35479, 11858};
-const CountSource kSource = {"ref", "paths of a test", "198232,35479,11858"};
+const CountBasis kSource = {"ref", "paths of a test", "198232,35479,11858"};
 
 struct Counts {
   MicronetCount micronet;
@@ -182,7 +182,7 @@ TEST(CountReport, CodesAndCodedTables) {
   spec.input = {4, {16}};
   const SyntheticPlan model(spec);
   const MicronetCount count = *CountMicronet2019(model.plan(), model.nonzeros, {});
-  CountSource source = kSource;
+  CountBasis source = kSource;
   source.tables.push_back({});
   source.tables[0].name = "embed.table";
   source.tables[0].codes_bytes = source.tables[0].codebook_bytes = 64;

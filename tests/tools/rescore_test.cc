@@ -1,10 +1,12 @@
 // `kinglet rescore` as its users run it.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cmath>
 #include <map>
 #include <set>
 
+#include "tests/support/fail_each_allocation.h"
 #include "tests/support/model_builder.h"
 #include "tests/tools/run_command.h"
 
@@ -71,9 +73,19 @@ TEST_F(RescoreTest, TheThreeFormatsSayTheSame) {
   const std::string expected = folder_.Run("rescore m.kgl lists.tsv --all").out;
   EXPECT_EQ(folder_.Run("rescore m.kgl lists.jsonl --all").out, expected);
   EXPECT_EQ(folder_.Run("rescore m.kgl lists.txt --scores scores.txt --all").out, expected);
-  EXPECT_EQ(folder_.Run("rescore m.kgl --all --format tsv", folder_.Read("lists.tsv")).out,
-            expected);
-  EXPECT_EQ(folder_.Run("rescore m.kgl - --all", folder_.Read("lists.jsonl")).out, expected);
+  // A file may mix the lines of its utterances.
+  const std::string in_order =
+      "a\t-1\tw3 w4 w5\na\t-2\tw3 w4 w6\na\t-3\tw3 never\nb\t-1\tw9\nb\t-1.5\t\n";
+  folder_.Write("ordered.tsv", in_order);
+  EXPECT_EQ(folder_.Run("rescore m.kgl ordered.tsv --all").out, expected);
+  EXPECT_EQ(folder_.Run("rescore m.kgl --all --format tsv", in_order).out, expected);
+  EXPECT_EQ(folder_.Run("rescore m.kgl - --all --lanes 3", in_order).out, expected);
+  const Outcome mixed = folder_.Run("rescore m.kgl - --all", folder_.Read("lists.jsonl"));
+  EXPECT_EQ(mixed.exit_status, 1);
+  EXPECT_NE(mixed.error.find("standard input: line 4: expected the lines of each utterance one "
+                             "after the other, or a file of them in place of a pipe, found"),
+            std::string::npos)
+      << mixed.error;
   // The output is a list that the command can read.
   folder_.Write("again.tsv", expected);
   EXPECT_EQ(folder_.Run("rescore m.kgl again.tsv --weight 0").out,
@@ -126,6 +138,32 @@ TEST_F(RescoreTest, WordErrorsAndTuning) {
   const Outcome people = folder_.Run("rescore m.kgl lists.tsv --references references.txt");
   EXPECT_EQ(people.Lines().size(), 2u);
   EXPECT_NE(people.error.find("; word error rate "), std::string::npos) << people.error;
+}
+
+// A program that writes a list into a pipe gets its answer once the next list begins.
+TEST_F(RescoreTest, AnswersEachListOfAPipe) {
+  const Outcome outcome = folder_.RunShell(
+      "mkfifo in; kinglet rescore m.kgl - < in > out & exec 3> in; "
+      "printf 'a\t-1\tw3\n' >&3; for list in 1 2; do printf \"$list\t-1\tw4\n\" >&3; "
+      "for i in $(seq 300); do [ $(wc -l < out) -ge $list ] && break; sleep 0.1; done; "
+      "wc -l < out; done; exec 3>&-; wait; wc -l < out");
+  EXPECT_EQ(outcome.out, "1\n2\n3\n") << outcome.error;
+}
+
+TEST_F(RescoreTest, MemoryDoesNotGrowWithTheLists) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer keeps freed memory";
+  const auto peak = [&](int lists) {  // KiB, of all programs that were run so far
+    const Outcome outcome = folder_.RunShell(
+        "seq " + std::to_string(lists) +
+        " | sed 's/.*/utt-&\t-1\tw3 w4 w5 w6 w7 w8 w9 w10/; p; s/-1/-2/' > big.tsv; "
+        "kinglet rescore m.kgl big.tsv --lanes 16 > /dev/null");
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
+    rusage usage{};
+    ::getrusage(RUSAGE_CHILDREN, &usage);
+    return usage.ru_maxrss;
+  };
+  const long small = peak(4000);
+  EXPECT_LT(peak(60'000), small + 8 * 1024);  // 5.5 MB of lists, and 40 bytes for each utterance
 }
 
 TEST_F(RescoreTest, Refusals) {

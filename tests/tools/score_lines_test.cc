@@ -66,9 +66,11 @@ TEST_F(ScoreLinesTest, AnswersEachLineOfAPipe) {
 TEST_F(ScoreLinesTest, MemoryDoesNotGrowWithTheText) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer keeps freed memory";
   const auto peak = [&](int lines) {  // KiB, of all programs that were run so far
-    const Outcome outcome = folder_.RunShell("seq " + std::to_string(lines) +
-                                             " | sed 's/.*/w3 w4 w5 w6 w7 w8 w9 w10/' > big; "
-                                             "kinglet score m.kgl --lines --text big > /dev/null");
+    const Outcome outcome =
+        folder_.RunShell("seq " + std::to_string(lines) +
+                         " | sed 's/.*/w3 w4 w5 w6 w7 w8 w9 w10/' > big; sed 's/w//g' big > ids; "
+                         "kinglet score m.kgl --lines --text big > /dev/null && "
+                         "kinglet score m.kgl --lines --ids ids > /dev/null");
     EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
     rusage usage{};
     ::getrusage(RUSAGE_CHILDREN, &usage);

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <bit>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/fail_each_allocation.h"
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/transformer_builder.h"
 #include "tests/tools/run_command.h"
@@ -288,6 +290,54 @@ TEST_F(ScoreTest, TextIsLookedUp) {
       ids);
   const Outcome piped = folder_.Run("score m.kgl --text - --json", "the w3 dog\n\nw22");
   EXPECT_EQ(piped.Json().size(), ids.size());
+}
+
+// A text is scored while it is read: the same tokens as by ids, which are read first.
+TEST_F(ScoreTest, OneLongLineIsScoredInParts) {
+  TestRandom random(6);
+  std::string text, ids;
+  for (int i = 0; i < 90'000; ++i) {
+    const uint32_t id = 3 + random.Below(20);
+    text += "w" + std::to_string(id) + (i % 700 == 0 ? "  " : " ");
+    ids += std::to_string(id) + " ";
+  }
+  folder_.Write("line.txt", text);
+  folder_.Write("line.ids", ids + "1");  // the line's end
+  for (const char* more : {"", " --block 50 --context 20"}) {
+    const auto by_text = folder_.Run("score m.kgl --text line.txt --json" + std::string(more));
+    const auto by_ids = folder_.Run("score m.kgl --ids line.ids --json" + std::string(more));
+    const auto tokens_of = [](const std::string& out) {
+      return out.substr(0, out.rfind('\n', out.size() - 2));  // without the summary
+    };
+    EXPECT_GT(by_ids.out.size(), 90'000u);
+    EXPECT_EQ(tokens_of(by_text.out), tokens_of(by_ids.out)) << more;
+  }
+}
+
+TEST_F(ScoreTest, OneLongLineTakesLittleMemory) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer keeps freed memory";
+  const auto write_model = [&](const std::string& name, TextTables tokenizer) {
+    ModelDraft draft = TinyMicronet();
+    draft.tokenizer = std::move(tokenizer);
+    folder_.WriteModel(name, draft);
+  };
+  write_model("spaces.kgl", {.method = WordRule{}});
+  write_model("characters.kgl", {.method = WordRule{WordRule::Rule::kCharacters}});
+  write_model("codes.kgl", {.method = MergeTables{}});
+  const auto peak = [&](const std::string& model, int words) {  // bytes, of all programs so far
+    std::string text;
+    for (int i = 0; i < words; ++i) text += "w" + std::to_string(3 + i % 20) + " unknown ";
+    folder_.Write("line.txt", text);
+    const Outcome outcome = folder_.Run("score " + model + " --text line.txt");
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
+    rusage usage{};
+    ::getrusage(RUSAGE_CHILDREN, &usage);
+    return usage.ru_maxrss * 1024;
+  };
+  for (const std::string model : {"spaces.kgl", "characters.kgl", "codes.kgl"}) {
+    const long small = peak(model, 20'000);
+    EXPECT_LT(peak(model, 80'000) - small, 8 * 60'000 * 12) << model;
+  }
 }
 
 TEST_F(ScoreTest, UnknownWordsWithoutUnkAreNamed) {

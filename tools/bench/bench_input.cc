@@ -28,12 +28,12 @@ BenchSchedule MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t rounds) {
 }
 
 Result<BenchSchedule> MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t ids,
-                                   const std::string& source, uint64_t rounds) {
+                                   const std::string& input_name, uint64_t rounds) {
   const BenchSchedule wanted = MakeSchedule(warm_up, tokens, rounds);
   if (wanted.Ids() <= ids) return wanted;
   const uint64_t least = BenchSchedule{warm_up, 1, 0, 1}.Ids();
   if (ids < least) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, source, "ids",
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, input_name, "ids",
                            "at least " + std::to_string(least) + ", " + std::to_string(warm_up) +
                                " of which fill cache and context",
                            std::to_string(ids));

@@ -33,9 +33,9 @@ inline constexpr uint64_t kUsualRounds = 20;
 // Timed steps of each mode, if the command line does not say.
 inline constexpr uint64_t kUsualTimed = 1000;
 // At most `tokens` >= 1 timed tokens in at most `rounds` >= 1 rounds, limited by the number of ids.
-// KINGLET_INVALID_ARGUMENT naming `source` if there are too few ids to time one token.
+// KINGLET_INVALID_ARGUMENT naming `input_name` if there are too few ids to time one token.
 Result<BenchSchedule> MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t ids,
-                                   const std::string& source, uint64_t rounds = kUsualRounds);
+                                   const std::string& input_name, uint64_t rounds = kUsualRounds);
 // Like MakeSchedule above, without a limit on the number of ids.
 BenchSchedule MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t rounds = kUsualRounds);
 // For translations: each round times a complete target of `length` >= 1 tokens; there are enough

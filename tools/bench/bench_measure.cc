@@ -138,16 +138,16 @@ struct KindMemory {
   std::vector<MemoryRange> all;
 };
 
-QueryWords WordsOf(BenchMode mode, size_t lanes) {
-  if (mode == BenchMode::kFull) return lanes == 1 ? QueryWords::kAnswer : QueryWords::kEvery;
-  return mode == BenchMode::kTopK ? QueryWords::kLikely : QueryWords::kNamed;
+QueryTokens TokensOf(BenchMode mode, size_t lanes) {
+  if (mode == BenchMode::kFull) return lanes == 1 ? QueryTokens::kAnswer : QueryTokens::kEvery;
+  return mode == BenchMode::kTopK ? QueryTokens::kLikely : QueryTokens::kNamed;
 }
 
 KindMemory MemoryOf(const Model& model, const BenchQuery& query, const StepKind& kind,
                     const BlankStreams& streams, const std::vector<MemoryRange>& answers) {
   const Plan& plan = model.plan();
   const size_t real_bytes = model.backend().real_bytes;
-  const QueryWords words = WordsOf(query.mode, kind.size());
+  const QueryTokens words = TokensOf(query.mode, kind.size());
   KindMemory memory;
   memory.nodes.resize(plan.nodes.size() + 1);
   const auto add = [](const std::vector<MemoryRange>& from, std::vector<MemoryRange>& to) {

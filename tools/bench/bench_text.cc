@@ -65,7 +65,7 @@ Result<BenchResult> MeasureText(const std::shared_ptr<const Model>& model, const
   for (size_t i = 0; i < plan.clusters.size(); ++i) every.Insert(i);
   const TokenPath path = PathOf(plan, SteadyPosition(plan), setup.ids.front(), every);
   KINGLET_RETURN_IF_ERROR(
-      MeasurePathRoofline(*model, path, QueryWords::kNamed, setup.threads, result));
+      MeasurePathRoofline(*model, path, QueryTokens::kNamed, setup.threads, result));
   // Tokens that the network reads together share one read of the memory.
   const uint64_t tokens_per_read = TextBlock::TokensTogether(*model);
   const uint64_t reads = (schedule.timed + tokens_per_read - 1) / tokens_per_read;

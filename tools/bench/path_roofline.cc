@@ -17,7 +17,7 @@ constexpr size_t kRooflineReads = 20;
 }  // namespace
 
 Status MeasurePathRoofline(const Model& model, const TokenPath& path,
-                           const std::optional<QueryWords>& query, size_t threads,
+                           const std::optional<QueryTokens>& query, size_t threads,
                            BenchResult& result) {
   const BufferLayout& layout = model.layout();
   std::vector<AlignedMemory> owned;
@@ -33,7 +33,7 @@ Status MeasurePathRoofline(const Model& model, const TokenPath& path,
   const StreamMemory memory = {owned[0].get(), owned[1].get(), owned[0].get()};
   const size_t real_bytes = model.backend().real_bytes;
   std::vector<NodeTraffic> traffic = TrafficOf(model.plan(), layout, real_bytes, model.kernels(),
-                                               path, query.value_or(QueryWords::kEvery));
+                                               path, query.value_or(QueryTokens::kEvery));
   if (query) {
     traffic.push_back(
         QueryTraffic(model.plan(), layout, real_bytes, model.kernels(), path, *query));

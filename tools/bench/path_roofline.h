@@ -18,7 +18,7 @@ namespace kinglet {
 // cannot take less time than one read of these bytes. Sets the bytes of result.nodes, the plan's
 // nodes. KINGLET_OUT_OF_MEMORY.
 Status MeasurePathRoofline(const Model& model, const TokenPath& path,
-                           const std::optional<QueryWords>& query, size_t threads,
+                           const std::optional<QueryTokens>& query, size_t threads,
                            BenchResult& result);
 
 }  // namespace kinglet

@@ -50,7 +50,7 @@ Status MeasureTimes(const ReportOptions& options, const Console& console, ModelR
   setup.schedule = MakeSchedule(warm_up, options.timed);
   std::vector<uint32_t> ids = report.text.first_ids;
   const Result<BenchSchedule> of_text =
-      MakeSchedule(warm_up, options.timed, ids.size(), options.source());
+      MakeSchedule(warm_up, options.timed, ids.size(), options.input_name());
   report.timed_on_text = of_text.ok();
   if (of_text.ok()) {
     setup.schedule = *of_text;
@@ -140,10 +140,10 @@ Result<ModelReport> MeasureModel(const ReportOptions& options, const std::string
           report.model, {options.passage, timed_ids, static_cast<uint32_t>(options.run.threads)}));
   KINGLET_RETURN_IF_ERROR(ReadInto(measure, options, model, console));
   report.text = std::move(measure).Finish();
-  const std::string source =
-      options.source() == "-" ? std::string(kStandardInput) : options.source();
-  KINGLET_RETURN_IF_ERROR(RequireScored(report.text.totals, source));
-  WarnOfUnknown(report.text.totals, source, model.file().text_tables() != nullptr);
+  const std::string input_name =
+      options.input_name() == "-" ? std::string(kStandardInput) : options.input_name();
+  KINGLET_RETURN_IF_ERROR(RequireScored(report.text.totals, input_name));
+  WarnOfUnknown(report.text.totals, input_name, model.file().text_tables() != nullptr);
   report.protocol = StreamProtocol(model, std::nullopt, 0, "reference");
 
   const std::vector<uint64_t> nonzeros = CountNonzeros(model.plan().weights);
@@ -152,8 +152,8 @@ Result<ModelReport> MeasureModel(const ReportOptions& options, const std::string
   report.storage = ExecutedStorageOf(model, nonzeros);
   std::vector<uint64_t> bins(EmbeddingOf(model.plan()).bins.size());
   for (const auto& [taken, tokens] : report.text.trace.paths) bins[taken.bin] += tokens;
-  report.counted = CountSourceOf(
-      model, StreamPathsText(report.text.tokens, source, FullQueryText(model.plan())), bins);
+  report.counted = CountBasisOf(
+      model, StreamPathsText(report.text.tokens, input_name, FullQueryText(model.plan())), bins);
   KINGLET_RETURN_IF_ERROR(MeasureTimes(options, console, report));
   return report;
 }

@@ -25,7 +25,7 @@ struct ReportOptions {
   uint64_t passage = 400;         // words shown, at most
   uint64_t timed = 0;             // steps of each mode
 
-  const std::string& source() const { return text.empty() ? ids : text; }
+  const std::string& input_name() const { return text.empty() ? ids : text; }
 };
 
 struct ModelReport {
@@ -34,7 +34,7 @@ struct ModelReport {
   ModelFacts facts;
   ExecutedCount count;
   ExecutedStorage storage;
-  CountSource counted;
+  CountBasis counted;
   TextFigures text;
   std::string protocol;            // of the losses
   std::vector<BenchResult> bench;  // by mode: full, score, topk

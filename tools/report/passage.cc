@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 #include "tools/report/html.h"
 
 namespace kinglet {
@@ -23,7 +23,7 @@ class PassageView {
   explicit PassageView(const ModelReport& report)
       : report_(report),
         vocabulary_(report.model->vocabulary()),
-        end_of_line_(SpecialWordsOf(*report.model).end_of_line) {}
+        end_of_line_(SpecialTokensOf(*report.model).end_of_line) {}
 
   std::string Words() const {
     std::string html = "<p class=\"passage\">";

@@ -23,7 +23,7 @@ Status Report(const ReportOptions& options, Console& console) {
   KINGLET_RETURN_IF_ERROR(CheckOutputPath("report", options.output,
                                           {&options.run.model, &options.second, &options.text,
                                            &options.ids, &options.sensitivity, &options.plan}));
-  if (!options.second.empty()) KINGLET_RETURN_IF_ERROR(RefusePipe("report", options.source()));
+  if (!options.second.empty()) KINGLET_RETURN_IF_ERROR(RefusePipe("report", options.input_name()));
   KINGLET_ASSIGN_OR_RETURN(const Planning planning,
                            ReadPlanning(options.sensitivity, options.plan));
   std::vector<ModelReport> reports;
@@ -32,9 +32,9 @@ Status Report(const ReportOptions& options, Console& console) {
     KINGLET_ASSIGN_OR_RETURN(ModelReport report, MeasureModel(options, path, console));
     reports.push_back(std::move(report));
   }
-  const std::string source =
-      options.source() == "-" ? std::string(kStandardInput) : options.source();
-  const std::string page = ReportPage(reports, planning, source);
+  const std::string input_name =
+      options.input_name() == "-" ? std::string(kStandardInput) : options.input_name();
+  const std::string page = ReportPage(reports, planning, input_name);
   KINGLET_RETURN_IF_ERROR(WriteFileAtomically(std::as_bytes(std::span(page)), options.output));
   if (!options.run.json) {
     console.out.Write(FactLine("report", options.output + ", " + Grouped(page.size()) + " bytes"));
@@ -50,7 +50,7 @@ Status CheckReport(const ReportOptions& options) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "report", "--text FILE or --ids FILE",
                            options.text.empty() ? "neither" : "both");
   }
-  if (options.second.empty() || options.source() != "-") return Status();
+  if (options.second.empty() || options.input_name() != "-") return Status();
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "report",
                          "a file with two models, as it is read twice", kStandardInput.data());
 }

@@ -81,7 +81,7 @@ std::string TitleOf(Reports reports) {
 
 }  // namespace
 
-std::string ReportPage(Reports reports, const Planning& planning, const std::string& source) {
+std::string ReportPage(Reports reports, const Planning& planning, const std::string& input_name) {
   const std::string title = HtmlText(TitleOf(reports));
   const ModelReport& longest = *std::max_element(
       reports.begin(), reports.end(), [](const ModelReport& a, const ModelReport& b) {
@@ -95,7 +95,7 @@ std::string ReportPage(Reports reports, const Planning& planning, const std::str
       "<title>" +
       title + " - kinglet report</title>\n<style>" + kPageStyle + "</style>\n</head>\n<body>\n" +
       "<header><h1>" + title + "</h1>\n<p class=\"soft\">kinglet report over " +
-      HtmlText(NameOf(source)) + "; losses are natural logarithms</p></header>\n" + "<main" +
+      HtmlText(NameOf(input_name)) + "; losses are natural logarithms</p></header>\n" + "<main" +
       (reports.size() > 1 ? " class=\"two\"" : "") + ">\n";
   html += Section("The model", "Totals of the text and of the file.", "kinglet score", reports,
                   ModelPart, true);

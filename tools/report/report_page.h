@@ -9,8 +9,8 @@
 
 namespace kinglet {
 
-// `source` is the text's name. REQUIRES: 1 or 2 reports.
-std::string ReportPage(Reports reports, const Planning& planning, const std::string& source);
+// `input_name` is the text's name. REQUIRES: 1 or 2 reports.
+std::string ReportPage(Reports reports, const Planning& planning, const std::string& input_name);
 
 }  // namespace kinglet
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/scored_stream.h"
-#include "runtime/special_words.h"
+#include "runtime/special_tokens.h"
 
 namespace kinglet {
 namespace {
@@ -21,7 +21,7 @@ void CachedLoss::Add(double log_probability, const CacheContribution& contributi
 TextMeasure::TextMeasure(std::shared_ptr<const Model> model, const Options& options)
     : model_(std::move(model)),
       options_(options),
-      unknown_(SpecialWordsOf(*model_).unknown),
+      unknown_(SpecialTokensOf(*model_).unknown),
       pending_(model_->file().description().start_token),
       tracer_(model_->plan()),
       frequency_(RanksByOrder(model_->vocabulary_size())),

@@ -110,12 +110,15 @@ TEST(AverageOf, RefusesOtherTensors) {
     files.push_back(File("b", std::move(second)));
     return AverageOf(std::move(files)).status().message();
   };
-  EXPECT_EQ(refusal({Matrix("w", {1, 2})}, {}),
-            "average: b: expected the tensors of a, found no 'w'");
-  EXPECT_EQ(refusal({}, {Matrix("w", {1, 2})}),
-            "average: b: expected the tensors of a, found also 'w'");
+  EXPECT_EQ(
+      refusal({Matrix("w", {1, 2})}, {}),
+      "average: b: expected the tensors of a, found no 'w' (average files of one training run)");
+  EXPECT_EQ(
+      refusal({}, {Matrix("w", {1, 2})}),
+      "average: b: expected the tensors of a, found also 'w' (average files of one training run)");
   EXPECT_EQ(refusal({Matrix("w", {1, 2})}, {Matrix("w", {1, 2, 3, 4})}),
-            "average: b: expected shape [1, 2] of 'w' as in a, found [2, 2]");
+            "average: b: expected shape [1, 2] of 'w' as in a, found [2, 2] (average files of one "
+            "training run)");
 }
 
 TEST(AverageOf, RefusesValuesThatAreNotFinite) {

@@ -13,8 +13,8 @@ std::string Text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// A PickleSource of a string that counts how far it was read.
-PickleSource SourceOf(const std::string& content, uint64_t* furthest) {
+// A StoredPickle of a string that counts how far it was read.
+StoredPickle SourceOf(const std::string& content, uint64_t* furthest) {
   return {content.size(), [&content, furthest](uint64_t offset, std::span<std::byte> out) {
             EXPECT_LE(offset + out.size(), content.size());
             *furthest = std::max<uint64_t>(*furthest, offset + out.size());
@@ -46,7 +46,7 @@ TEST(PickleInput, ReadsAFileOnlyAsFarAsAsked) {
   std::string content(1 << 20, 'x');
   content[200000] = '\n';
   uint64_t furthest = 0;
-  const PickleSource source = SourceOf(content, &furthest);
+  const StoredPickle source = SourceOf(content, &furthest);
   PickleInput input(source, 0);
   EXPECT_EQ(Text(*input.Take(3)), "xxx");
   EXPECT_LE(furthest, 65536U);
@@ -60,7 +60,7 @@ TEST(PickleInput, ReadsAFileOnlyAsFarAsAsked) {
 }
 
 TEST(PickleInput, PassesOnWhatTheSourceReports) {
-  const PickleSource source = {
+  const StoredPickle source = {
       10, [](uint64_t, std::span<std::byte>) { return Status(KINGLET_IO_ERROR, "disk on fire"); }};
   PickleInput input(source, 0);
   EXPECT_EQ(input.Take(1).status().message(), "disk on fire");

@@ -156,7 +156,7 @@ TEST(Pickle, ReadsAWholeModule) {
 TEST(Pickle, ReadsAFileOnlyToTheEndOfThePickle) {
   const std::string bytes = Fixture("rnn_model.pkl") + std::string(1 << 20, '?');
   uint64_t furthest = 0;
-  const PickleSource source = {bytes.size(), [&](uint64_t offset, std::span<std::byte> out) {
+  const StoredPickle source = {bytes.size(), [&](uint64_t offset, std::span<std::byte> out) {
                                  furthest = std::max<uint64_t>(furthest, offset + out.size());
                                  std::memcpy(out.data(), bytes.data() + offset, out.size());
                                  return Status();

@@ -110,7 +110,7 @@ TEST(FindNetwork, BelowTheKeysOfARecipe) {
   EXPECT_EQ(Found(*root, {"a.b", "c"}), "a.b/c/ encoder.weight bias");
   EXPECT_EQ(Refusal(*root, {"best"}),
             "checkpoint: m.pt: expected an entry 'best', as in the recipe's \"state_dict\", "
-            "found entries 'ema', 'a.b', 'model'");
+            "found entries 'ema', 'a.b', 'model' (name one of them)");
   EXPECT_EQ(Refusal(*nodes.Number(), {"best"}),
             "checkpoint: m.pt: expected an entry 'best', as in the recipe's \"state_dict\", "
             "found int");

@@ -146,9 +146,9 @@ TEST(TextInput, WaitsBeforeItReads) {
   auto input = TextInput::Open(file.path(), InputForm::kText,
                                [](int) { return Status(KINGLET_CANCELLED, "Ctrl-C"); });
   ASSERT_TRUE(input.ok());
-  EXPECT_EQ(input->source(), file.path());
+  EXPECT_EQ(input->name(), file.path());
   EXPECT_EQ(input->Next().status().code(), KINGLET_CANCELLED);
-  EXPECT_EQ(SourceName("-"), "standard input");
+  EXPECT_EQ(InputName("-"), "standard input");
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST(KeepPrefix, KeepsTheTensorsBelow) {
   EXPECT_EQ(NamesOf(weights), (Names{"a", "c.d"}));
   EXPECT_EQ(KeepPrefix("net.", "m.pt", weights).message(),
             "checkpoint: m.pt: expected names that begin with 'net.', the recipe's \"prefix\", "
-            "found 'a'");
+            "found 'a' (`kinglet inspect` shows all names)");
 }
 
 }  // namespace

@@ -82,16 +82,14 @@ struct Opened {
 Result<Opened> Open(const std::string& folder) {
   KINGLET_ASSIGN_OR_RETURN(const std::string path, FindCheckpoint(folder));
   KINGLET_ASSIGN_OR_RETURN(CheckpointFile checkpoint, OpenCheckpointFile(path));
-  KINGLET_ASSIGN_OR_RETURN(const Family* family, ChooseFamily("", path, checkpoint.tensors));
+  KINGLET_ASSIGN_OR_RETURN(const Family* family,
+                           ChooseFamily("", InputOf(checkpoint, checkpoint.tensors)));
   return Opened{std::move(checkpoint), family};
 }
 
 Status Load(const Opened& opened, const CheckpointTensors& weights) {
   const CheckpointFile& checkpoint = opened.checkpoint;
-  const PickleNode* root = checkpoint.checkpoint ? &checkpoint.checkpoint->root() : nullptr;
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model,
-                           opened.family->load({checkpoint.path, "", checkpoint.step, weights,
-                                                checkpoint.modules, root}));
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, opened.family->load(InputOf(checkpoint, weights)));
   return ReadTensors(model);
 }
 

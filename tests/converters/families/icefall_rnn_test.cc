@@ -12,10 +12,10 @@
 namespace kinglet::icefall_rnn_test {
 namespace {
 
-RecurrentSource Network() {
+RecurrentSource Network(uint64_t embedded = 6) {
   RecurrentSource checkpoint;
-  checkpoint.Add("input_embedding.weight", {20, 6});
-  checkpoint.Add("rnn.weight_ih_l0", {16, 6});
+  checkpoint.Add("input_embedding.weight", {20, embedded});
+  checkpoint.Add("rnn.weight_ih_l0", {16, embedded});
   checkpoint.Add("rnn.weight_hh_l0", {16, 4});
   checkpoint.Add("rnn.bias_ih_l0", {16});
   checkpoint.Add("rnn.bias_hh_l0", {16});
@@ -45,6 +45,23 @@ TEST(IcefallRnn, ItsNamesAndNoOthers) {
             std::string::npos);
   checkpoint.Remove("input_embedding.weight");
   EXPECT_FALSE(Recognises(kIcefallRnn, checkpoint.Weights()));
+}
+
+// A file may store a tied table once.
+TEST(IcefallRnn, ATiedTableThatIsStoredOnce) {
+  RecurrentSource checkpoint = Network(4);
+  checkpoint.Remove("output_linear.weight");
+  EXPECT_TRUE(Recognises(kIcefallRnn, checkpoint.Weights()));
+  EXPECT_NE(Load(checkpoint).status().message().find("missing output_linear.weight"),
+            std::string::npos);
+  ModuleNodes nodes;
+  PickleNode* root = nodes.Add(PickleDict{});
+  nodes.Put(root, "tie_weights", nodes.Add(true));
+  const auto model = Load(checkpoint, root);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const ModelDescription& description = model->draft.description;
+  EXPECT_EQ(FindBlock<AdaptiveEmbedding>(description)->bins.at(0).table,
+            FindBlock<AdaptiveSoftmax>(description)->head_table);
 }
 
 TEST(IcefallRnn, TheFilesTokensWin) {

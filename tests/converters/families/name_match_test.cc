@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -16,7 +15,6 @@ namespace kinglet::name_match_test {
 namespace {
 
 using Names = std::vector<std::string>;
-using std::string_view_literals::operator""sv;
 
 CheckpointTensors Weights(const Names& names) {
   CheckpointTensors weights;
@@ -24,62 +22,37 @@ CheckpointTensors Weights(const Names& names) {
   return weights;
 }
 
-NameMatch Match(std::span<const std::string_view> patterns, const Names& names) {
-  static const Family family = {"a-family"};
-  return MatchNames(family, patterns, Weights(names));
-}
-
-TEST(MatchNames, Patterns) {
-  static constexpr std::array kPatterns = {"emb.weight"sv, "layers.#.fc.%"sv, "?layers.#.mask"sv,
-                                           "out|layers.#.out"sv, "?*.extra"sv};
-  const NameMatch whole = Match(kPatterns, {"emb.weight", "layers.0.fc.weight", "layers.0.fc.bias",
-                                            "layers.0.mask", "out", "a.b.extra"});
-  EXPECT_EQ(whole.fit, 1);
-  EXPECT_EQ(whole.missing, Names());
-  EXPECT_EQ(whole.unused, Names());
-  const NameMatch part = Match(kPatterns, {"emb.weight", "layers.1.fc.bias", "other"});
-  EXPECT_EQ(part.missing,
-            (Names{"layers.0.fc.weight", "layers.1.fc.weight", "layers.0.fc.bias", "out", "out"}));
-  EXPECT_EQ(part.unused, Names{"other"});
-  EXPECT_EQ(part.fit, 2.0 / 8);
-}
-
-// A number above those of any network does not make the numbers below it expected.
-TEST(MatchNames, HugeNumbers) {
-  static constexpr std::array kPatterns = {"l.#.a"sv};
-  EXPECT_EQ(Match(kPatterns, {"l.99999999999999999999.a"}).missing, Names{"l.0.a"});
-  EXPECT_EQ(Match(kPatterns, {"l.4095.a"}).missing.size(), kMaxListedNames);
-  EXPECT_EQ(Match(kPatterns, {"l.x.a", "l..a", ""}).fit, 0);
-  EXPECT_EQ(Match(kPatterns, {}).fit, 0);
+FamilyInput Input(const CheckpointTensors& weights) {
+  return {.checkpoint = "model.pt", .weights = weights};
 }
 
 TEST(NearestFamilies, NamesWhatIsMissing) {
   const Names lstm = {"encoder.weight", "rnn.weight_ih_l0", "rnn.weight_hh_l0", "rnn.bias_ih_l0",
                       "rnn.bias_hh_l0", "rnn.weight_ih_l1", "rnn.weight_hh_l1", "rnn.bias_ih_l1",
                       "decoder.weight", "decoder.bias",     "dropout"};
-  const auto nearest = NearestFamilies(Weights(lstm));
+  const auto nearest = NearestFamilies(Input(Weights(lstm)));
   ASSERT_FALSE(nearest.empty());
   EXPECT_EQ(nearest.front().family->name, "pytorch-examples");
   EXPECT_NE(nearest.front().family, nullptr);
   EXPECT_EQ(nearest.front().missing, Names{"rnn.bias_hh_l1"});
   EXPECT_EQ(nearest.front().unused, Names{"dropout"});
-  EXPECT_EQ(NearestText(Weights(lstm)),
+  EXPECT_EQ(NearestText(Input(Weights(lstm))),
             "nearest is pytorch-examples, which misses 'rnn.bias_hh_l1' and does not read "
             "'dropout'");
-  EXPECT_EQ(NearestText(Weights({"x", "y"})), "");
+  EXPECT_EQ(NearestText(Input(Weights({"x", "y"}))), "");
 }
 
 TEST(NearestFamilies, LeaveOutWhatNoNetworkHas) {
   Names names(100'001, "encoder.weight");
-  EXPECT_TRUE(NearestFamilies(Weights(names)).empty());
-  EXPECT_FALSE(FittingPrefix(Weights(names)));
-  EXPECT_EQ(FamiliesByFit(Weights(names)), FamilyNames());
+  EXPECT_TRUE(NearestFamilies(Input(Weights(names))).empty());
+  EXPECT_FALSE(FittingPrefix(Input(Weights(names))));
+  EXPECT_EQ(FamiliesByFit(Input(Weights(names))), FamilyNames());
 }
 
 TEST(FamiliesByFit, TheNearestFirst) {
-  const std::string unnamed = FamiliesByFit({});
+  const std::string unnamed = FamiliesByFit(Input({}));
   EXPECT_TRUE(unnamed.starts_with("neurips-micronet, ")) << unnamed;
-  const std::string lstm = FamiliesByFit(Weights({"encoder.weight", "rnn.weight_hh_l0"}));
+  const std::string lstm = FamiliesByFit(Input(Weights({"encoder.weight", "rnn.weight_hh_l0"})));
   EXPECT_TRUE(lstm.starts_with("pytorch-examples, ")) << lstm;
   EXPECT_EQ(lstm.size(), unnamed.size());
 }
@@ -111,18 +84,37 @@ TEST(WithNextStep, NamesTheFrameworkOrARecipe) {
   EXPECT_EQ(WithNextStep(unread, Weights(names)).message(), unread.message());
 }
 
+TEST(Recognises, EveryMarkAndNoneOfTheExcluded) {
+  static constexpr Family kFamily = {.name = "f", .marks = "a.*|b.* c !d.*"};
+  EXPECT_TRUE(Recognises(kFamily, Weights({"b.1", "c"})));
+  EXPECT_FALSE(Recognises(kFamily, Weights({"c"})));
+  EXPECT_FALSE(Recognises(kFamily, Weights({"a.1"})));
+  EXPECT_FALSE(Recognises(kFamily, Weights({"a.1", "c", "d.1"})));
+}
+
+// The names of this family's tensors depend on a configuration, which is not there.
+TEST(NearestFamilies, AFamilyThatNeedsAConfigurationRefuses) {
+  const auto nearest = NearestFamilies(Input(Weights({"layers.0.dec_attn.qkv_net.weight"})));
+  ASSERT_EQ(nearest.size(), 1u);
+  EXPECT_EQ(nearest[0].family->name, "transformer-xl");
+  EXPECT_NE(nearest[0].refusal.find("expected"), std::string::npos) << nearest[0].refusal;
+  EXPECT_TRUE(nearest[0].fits());
+}
+
 TEST(FittingPrefix, OfAFrameworksModule) {
   const Names inner = {"encoder.weight", "rnn.weight_ih_l0", "rnn.weight_hh_l0", "rnn.bias_ih_l0",
                        "rnn.bias_hh_l0", "decoder.weight",   "decoder.bias"};
-  EXPECT_FALSE(FittingPrefix(Weights(inner)));
+  EXPECT_FALSE(FittingPrefix(Input(Weights(inner))));
   Names names = {"loss.weight"};
-  for (const std::string& name : inner) names.push_back("lm." + name);
-  const auto found = FittingPrefix(Weights(names));
+  for (const std::string& name : inner) names.push_back("net." + name);
+  const auto found = FittingPrefix(Input(Weights(names)));
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->prefix, "lm.");
-  EXPECT_EQ(found->match.family->name, "pytorch-examples");
-  EXPECT_EQ(NearestText(Weights(names)),
-            "pytorch-examples fits the names without 'lm.': a recipe {\"prefix\": \"lm.\"}");
+  EXPECT_EQ(found->prefix, "net.");
+  EXPECT_EQ(found->family->name, "pytorch-examples");
+  EXPECT_EQ(NearestText(Input(Weights(names))),
+            "pytorch-examples fits the names without 'net.': a recipe {\"prefix\": \"net.\"}");
+  for (std::string& name : names) name = "model." + name;
+  EXPECT_EQ(FittingPrefix(Input(Weights(names)))->prefix, "model.net.");
 }
 
 TEST(NearestFamilies, TellsTranslationModels) {
@@ -135,7 +127,7 @@ TEST(NearestFamilies, TellsTranslationModels) {
   }
   names.insert(names.end(), {"decoder.layers.0.encoder_attn.out_proj.weight",
                              "decoder.layers.0.encoder_attn.out_proj.bias", "encoder.version"});
-  EXPECT_EQ(NearestText(Weights(names)),
+  EXPECT_EQ(NearestText(Input(Weights(names))),
             "it has an encoder and a decoder: no family reads fairseq's translation models");
 }
 
@@ -188,7 +180,7 @@ TEST(NearestFamilies, FitTheTestsCheckpoints) {
     SCOPED_TRACE(one.path);
     const auto opened = OpenCheckpointFile(one.path);
     if (!opened.ok()) continue;  // a part of a checkpoint
-    const auto nearest = NearestFamilies(opened->tensors);
+    const auto nearest = NearestFamilies(InputOf(*opened, opened->tensors));
     ASSERT_FALSE(nearest.empty());
     EXPECT_EQ(nearest.front().family->name, one.code);
     EXPECT_EQ(nearest.front().fit, 1);
@@ -242,7 +234,7 @@ TEST(NearestFamilies, FitTheOriginalsCheckpoints) {
     const auto opened = OpenCheckpointFile(std::string(root) + "/" + original.file);
     if (!opened.ok() && opened.status().code() == KINGLET_NOT_FOUND) continue;
     ASSERT_TRUE(opened.ok()) << opened.status().message();
-    const auto nearest = NearestFamilies(opened->tensors);
+    const auto nearest = NearestFamilies(InputOf(*opened, opened->tensors));
     ASSERT_EQ(nearest.empty(), std::string_view(original.code).empty());
     if (nearest.empty()) continue;
     EXPECT_EQ(nearest.front().family->name, original.code);

@@ -451,7 +451,7 @@ TEST(OpenNmt, NamesAndShapesAreAllChecked) {
          Named(weights, "decoder.embeddings.make_embedding.emb_luts.0.weight").shape = {23, 18};
          Named(weights, "decoder.embeddings.make_embedding.pe.pe").shape = {40, 1, 18};
        },
-       "a multiple of the 4 heads"},
+       "linear_query.weight: expected [18, 18], found [16, 16]"},
   };
   for (const auto& one : edits) {
     const Status status = LoadEdited(one.edit);

@@ -92,7 +92,8 @@ TEST(PytorchTransformer, Refusals) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
   }
   damaged.Remove("pos_encoder.pe");
-  EXPECT_NE(refusal(damaged, "nhead: 2\n").find("p 0"), std::string::npos);
+  EXPECT_NE(refusal(damaged, "nhead: 2\n").find("missing pos_encoder.pe, encoder.norm.bias"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -5,14 +5,18 @@
 #include <cmath>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
+
+#include "converters/network/frequencies.h"
 
 namespace kinglet::change_test {
 namespace {
 
 using Values = std::vector<float>;
 
-Values Of(const Change& change, const Values& values) { return *change.apply(values); }
+Values Of(const Change& change, const Values& values) { return *change.Apply(values); }
 
 TEST(Change, EachDoesWhatItsNameSays) {
   // Two heads of one row each.
@@ -39,6 +43,43 @@ TEST(ZeroMemory, IsTheNormsBiasTimesEachRowOfKeysAndValues) {
   EXPECT_EQ(Of(ZeroMemory({2, 1, 1, true}), {1, 3, 5, 2, 4, 6, 10}), (Values{30, 40, 50, 60}));
 }
 
+// A recipe's numbers may be anything; a function refuses values that it cannot take.
+TEST(MakeChange, RefusesOtherNumbersAndValues) {
+  for (const auto& [kind, numbers] :
+       std::vector<std::pair<std::string, std::vector<double>>>{{"halves", {1}},
+                                                                {"times", {}},
+                                                                {"times", {1, 2}},
+                                                                {"times", {INFINITY}},
+                                                                {"by_head", {2}},
+                                                                {"by_head", {0, 1}},
+                                                                {"by_head", {2, 1.5}},
+                                                                {"by_head", {2, -1}},
+                                                                {"first", {1e300}},
+                                                                {"sinusoids", {1e9, 8}},
+                                                                {"sinusoids", {8}},
+                                                                {"product", {1, 2}},
+                                                                {"zero_memory", {1, 1}},
+                                                                {"sines_first", {NAN}},
+                                                                {"fairseq_frequencies", {2}}}) {
+    EXPECT_EQ(MakeChange(kind, numbers).status().code(), KINGLET_INVALID_ARGUMENT) << kind;
+  }
+  for (const auto& [kind, numbers, count] :
+       std::vector<std::tuple<std::string, std::vector<double>, size_t>>{
+           {"by_head", {2, 1, 1}, 3},
+           {"times_exp_of_last", {1}, 0},
+           {"sines_first", {4}, 6},
+           {"sines_first", {3}, 3},
+           {"product", {1, 2, 3}, 7},
+           {"first", {3}, 2},
+           {"zero_memory", {1, 1, 1, 0}, 5}}) {
+    EXPECT_EQ(MakeChange(kind, numbers)->Apply(Values(count)).status().code(),
+              KINGLET_INVALID_CHECKPOINT)
+        << kind;
+  }
+  EXPECT_EQ(*MakeChange("sinusoids", {2, 4})->Apply({}), SinusoidTable(2, 4));
+  EXPECT_EQ(MakeChange("times", {0.1})->Text(), Scaled(0.1).Text());
+}
+
 // Tensors that are changed alike are stored once, so different changes need different names.
 TEST(Change, DifferentChangesHaveDifferentNames) {
   const std::vector<Change> changes = {ByHead(2, {1, 1, 1}),
@@ -57,7 +98,7 @@ TEST(Change, DifferentChangesHaveDifferentNames) {
                                        ZeroMemory({1, 2, 3}),
                                        ZeroMemory({1, 2, 3, true})};
   std::set<std::string> names;
-  for (const Change& change : changes) names.insert(change.name);
+  for (const Change& change : changes) names.insert(change.Text());
   EXPECT_EQ(names.size(), changes.size());
 }
 

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "converters/network/frequencies.h"
 #include "tests/converters/recipe/recipe_source.h"
 #include "tests/converters/recurrent_source.h"
 
@@ -41,13 +42,14 @@ TEST(Network, MakesTensorsOfOthers) {
   Network network(weights);
   const CheckpointTensor* matrix = network.Claim("matrix", {2, 3});
   const CheckpointTensor* vector = network.Claim("vector", {2});
-  const Change last = {"last", [](const std::vector<float>& values) {
-                         return std::vector<float>{values[1], values.back()};
-                       }};
+  const Change last = {{{"last", {}, [](const std::vector<float>& values) {
+                           return std::vector<float>{values[1], values.back()};
+                         }}}};
   network.AddJoined("both", {2}, Role::kQuantised, {matrix, vector}, last);
   network.Add("row", {1, 3}, Role::kKept, matrix, Network::Origin{1, 0});
-  const Change fault = {
-      "fault", [](const std::vector<float>&) { return Status(KINGLET_IO_ERROR, "no disk"); }};
+  const Change fault = {{{"fault", {}, [](const std::vector<float>&) {
+                            return Status(KINGLET_IO_ERROR, "no disk");
+                          }}}};
   const TensorId none = network.Add("none", {2}, Role::kKept, vector, fault);
   LoadedModel model = network.Finish();
   auto& tensors = model.draft.tensors;
@@ -172,15 +174,15 @@ TEST(Network, TransposedAndComputedTensors) {
   Network network(weights);
   network.Add("matrix", {2, 3}, Role::kQuantised);
   network.AddTransposed("transposed", {3, 2}, Role::kQuantised, network.Find("matrix"));
-  network.AddComputed("computed", {0.5f, -2.0f});
+  network.AddComputed("computed", {2, 2}, MadeSinusoids(2, 2));
   ASSERT_TRUE(network.CheckNames("a test").ok());
   LoadedModel model = network.Finish();
   ASSERT_TRUE(ReadTensors(model).ok());
   const auto& tensors = model.draft.tensors;
   const std::vector<float>& m = checkpoint.Values("matrix");
   EXPECT_EQ(DecodedValues(tensors[1]), (std::vector<float>{m[0], m[3], m[1], m[4], m[2], m[5]}));
-  EXPECT_EQ(DecodedValues(tensors[2]), (std::vector<float>{0.5f, -2.0f}));
-  EXPECT_EQ(tensors[2].shape, Shape{2});
+  EXPECT_EQ(DecodedValues(tensors[2]), SinusoidTable(2, 2));
+  EXPECT_EQ(tensors[2].shape, (Shape{2, 2}));
   EXPECT_FALSE(tensors[0].derived);
   EXPECT_FALSE(tensors[1].derived);
   EXPECT_TRUE(tensors[2].derived);

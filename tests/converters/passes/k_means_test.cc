@@ -241,8 +241,8 @@ TEST(KMeans, ReportsEachIteration) {
   const std::vector<float> values = RandomValues(200 * 2, 6);
   KMeansOptions options = Options(1, 3);
   options.tolerance = 0;
-  std::vector<KMeansStep> steps;
-  options.progress = [&](const KMeansStep& step) { steps.push_back(step); };
+  std::vector<KMeansProgress> steps;
+  options.progress = [&](const KMeansProgress& step) { steps.push_back(step); };
   const Result<Clustering> found = KMeans(Adjacent(values, 2), 8, {}, options);
   ASSERT_TRUE(found.ok());
   ASSERT_FALSE(steps.empty());

@@ -159,7 +159,7 @@ TEST(ProductQuantise, ReportsProgressOfEachPool) {
   ProductQuantisation options = Options(2, {4, 4});
   std::set<uint64_t> pools;
   uint64_t steps = 0;
-  options.progress = [&](uint64_t pool, const KMeansStep&) { pools.insert(pool), ++steps; };
+  options.progress = [&](uint64_t pool, const KMeansProgress&) { pools.insert(pool), ++steps; };
   Quantised(RandomValues(200, 8), {50, 4}, options);
   EXPECT_EQ(pools, (std::set<uint64_t>{0, 1}));
   EXPECT_GE(steps, 6U);

@@ -141,7 +141,7 @@ TEST(QuantiseToSums, TheSameForAnyNumberOfThreads) {
 TEST(QuantiseToSums, SaysHowFarItIs) {
   SumQuantisation options = Options(3, 4, 1);
   uint64_t last = 0, calls = 0;
-  options.progress = [&](uint64_t position, const KMeansStep&) {
+  options.progress = [&](uint64_t position, const KMeansProgress&) {
     EXPECT_GE(position, last);
     last = position;
     ++calls;

@@ -48,7 +48,7 @@ TEST(RecordedContext, GivesTheBitsOfAWholeRunForEveryTensor) {
   for (const auto& [kind, draft] : EveryKind()) {
     std::vector<uint32_t> ids;
     for (uint32_t i = 0; i < 40; ++i) ids.push_back(i * i % draft.description.vocabulary_size);
-    const TokenSource source = [&ids](const auto& take) { return take(std::span(ids)); };
+    const TokenInput input = [&ids](const auto& take) { return take(std::span(ids)); };
     Sensitivity recorded(FileOf(draft)), whole(FileOf(draft));
     std::vector<TensorGroup> groups;
     for (TensorId id = 0; id < draft.tensors.size(); ++id) {
@@ -57,14 +57,14 @@ TEST(RecordedContext, GivesTheBitsOfAWholeRunForEveryTensor) {
         groups.push_back({tensor.name, {id}});
       }
     }
-    ASSERT_TRUE(recorded.MeasureBaseline(source, groups, {}).ok());
-    ASSERT_TRUE(whole.MeasureBaseline(source, groups, {}, 0).ok());
+    ASSERT_TRUE(recorded.MeasureBaseline(input, groups, {}).ok());
+    ASSERT_TRUE(whole.MeasureBaseline(input, groups, {}, 0).ok());
     EXPECT_EQ(recorded.baseline().nll, whole.baseline().nll) << kind;
     for (const TensorGroup& group : groups) {
       for (const TensorChange& change :
            {TensorChange(BitsChange{2}), TensorChange(SparsityChange{0.5})}) {
-        const auto found = recorded.Measure(group, change, source, {});
-        const auto expected = whole.Measure(group, change, source, {});
+        const auto found = recorded.Measure(group, change, input, {});
+        const auto expected = whole.Measure(group, change, input, {});
         ASSERT_TRUE(found.ok()) << found.status().message();
         ASSERT_TRUE(expected.ok());
         EXPECT_EQ(found->nll, expected->nll) << kind << ", " << group.name;
@@ -110,14 +110,14 @@ TEST(RecordedContext, KeepsWithinItsMemory) {
   const ModelDraft draft = TinyMicronet({.layers = 3});
   std::vector<uint32_t> ids;
   for (uint32_t i = 0; i < 200; ++i) ids.push_back(i * 7 % draft.description.vocabulary_size);
-  const TokenSource source = [&ids](const auto& take) { return take(std::span(ids)); };
+  const TokenInput input = [&ids](const auto& take) { return take(std::span(ids)); };
   const auto model = *Model::FromFile(FileOf(draft), {});
   std::vector<std::vector<WeightId>> changed;
   for (TensorId id = 0; id < draft.tensors.size(); ++id) changed.push_back({id});
   for (const uint64_t megabytes : {0, 1, 3, 512}) {
     const uint64_t most = megabytes << 20;
     ContextRecorder recorder(*model, changed, most);
-    ASSERT_TRUE(RecordedLoss(model, source, {}, recorder).ok());
+    ASSERT_TRUE(RecordedLoss(model, input, {}, recorder).ok());
     uint64_t bytes = 0;
     std::vector<const RecordedContext*> seen;
     for (const auto& weights : changed) {

@@ -33,7 +33,7 @@ std::vector<uint32_t> Ids(size_t count, uint32_t words) {
   return ids;
 }
 
-TokenSource SourceOf(std::vector<uint32_t> ids) {
+TokenInput InputOf(std::vector<uint32_t> ids) {
   return [ids = std::move(ids)](const auto& take) {
     const size_t half = ids.size() / 2;
     const Status status = take(std::span(ids).first(half));
@@ -65,15 +65,15 @@ TEST(Sensitivity, IsTheLossOfAModelInWhichOnlyThatTensorDiffers) {
     const ModelDraft draft = TinyMicronet({.cache_capacity = cache});
     Sensitivity sensitivity(FileOf(draft));
     const auto ids = Ids(300, draft.description.vocabulary_size);
-    const TokenSource source = SourceOf(ids);
-    ASSERT_TRUE(sensitivity.MeasureBaseline(source, {}, {}).ok());
+    const TokenInput input = InputOf(ids);
+    ASSERT_TRUE(sensitivity.MeasureBaseline(input, {}, {}).ok());
     EXPECT_EQ(sensitivity.baseline().nll, *ScoreText(FileOf(draft), ids, {}));
     EXPECT_EQ(sensitivity.baseline().scored, 299U);
     TensorId id = 0;
     while (draft.tensors[id].shape.size() != 2) ++id;
     const auto groups = sensitivity.Groups({draft.tensors[id].name}, {});
     ASSERT_TRUE(groups.ok());
-    const auto found = sensitivity.Measure(groups->front(), BitsChange{3}, source, {});
+    const auto found = sensitivity.Measure(groups->front(), BitsChange{3}, input, {});
     ASSERT_TRUE(found.ok()) << found.status().message();
     ModelDraft changed = draft;
     QuantiseTensor(3, changed.tensors[id]);
@@ -136,7 +136,7 @@ TEST(Sensitivity, OfEveryTensorOfEveryKindOfModelIsThatOfAModelMadeAnew) {
   for (const auto& [name, draft] : DraftsOfEveryKind()) {
     Sensitivity sensitivity(FileOf(draft));
     const auto ids = Ids(40, draft.description.vocabulary_size);
-    const TokenSource source = SourceOf(ids);
+    const TokenInput input = InputOf(ids);
     std::vector<TensorGroup> groups;
     for (TensorId id = 0; id < draft.tensors.size(); ++id) {
       const EncodedTensor& tensor = draft.tensors[id];
@@ -144,7 +144,7 @@ TEST(Sensitivity, OfEveryTensorOfEveryKindOfModelIsThatOfAModelMadeAnew) {
         groups.push_back({tensor.name, {id}});
       }
     }
-    ASSERT_TRUE(sensitivity.MeasureBaseline(source, groups, {}).ok()) << name;
+    ASSERT_TRUE(sensitivity.MeasureBaseline(input, groups, {}).ok()) << name;
     for (const TensorGroup& group : groups) {
       for (const TensorChange& change :
            {TensorChange(BitsChange{3}), TensorChange(BitsChange{9}),
@@ -160,7 +160,7 @@ TEST(Sensitivity, OfEveryTensorOfEveryKindOfModelIsThatOfAModelMadeAnew) {
         const auto bytes = SerialiseModel(anew);
         ASSERT_TRUE(bytes.ok()) << what << bytes.status().message();
         const auto file = ModelFile::FromBytes(*bytes);
-        const auto found = sensitivity.Measure(group, change, source, {});
+        const auto found = sensitivity.Measure(group, change, input, {});
         ASSERT_EQ(found.ok(), file.ok()) << what << found.status().message();
         if (!found.ok()) continue;
         EXPECT_EQ(found->nll, *ScoreText(*file, ids, {})) << what;
@@ -174,8 +174,8 @@ TEST(Sensitivity, OfEveryTensorOfEveryKindOfModelIsThatOfAModelMadeAnew) {
 TEST(Sensitivity, AChangeThatChangesNothingIsNotRun) {
   const ModelDraft draft = TinyMicronet();
   Sensitivity sensitivity(FileOf(draft));
-  const TokenSource source = SourceOf(Ids(40, draft.description.vocabulary_size));
-  ASSERT_TRUE(sensitivity.MeasureBaseline(source, {}, {}).ok());
+  const TokenInput input = InputOf(Ids(40, draft.description.vocabulary_size));
+  ASSERT_TRUE(sensitivity.MeasureBaseline(input, {}, {}).ok());
   const TensorGroup group = {"first", {0}};
   const auto fails = [](const auto&) { return Status(KINGLET_INTERNAL, "it ran"); };
   const auto found = sensitivity.Measure(group, SparsityChange{0}, fails, {});
@@ -187,10 +187,10 @@ TEST(Sensitivity, AChangeThatChangesNothingIsNotRun) {
 TEST(Sensitivity, RefusesTextsWithoutAScoredToken) {
   Sensitivity sensitivity(FileOf(TinyMicronet()));
   for (const size_t count : {0U, 1U}) {
-    EXPECT_EQ(sensitivity.MeasureBaseline(SourceOf(Ids(count, 5)), {}, {}).message(),
+    EXPECT_EQ(sensitivity.MeasureBaseline(InputOf(Ids(count, 5)), {}, {}).message(),
               "sensitivity: text: expected two tokens or more, found " + std::to_string(count));
   }
-  EXPECT_TRUE(sensitivity.MeasureBaseline(SourceOf(Ids(2, 5)), {}, {}).ok());
+  EXPECT_TRUE(sensitivity.MeasureBaseline(InputOf(Ids(2, 5)), {}, {}).ok());
 }
 
 TEST(Sensitivity, GroupsAreTensorsOrPatterns) {

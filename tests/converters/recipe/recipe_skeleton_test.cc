@@ -27,7 +27,7 @@ Json Skeleton(const std::vector<Shaped>& tensors) {
     weights.push_back({tensor.name, tensor.shape, nullptr});
     weights.back().type = tensor.type;
   }
-  return Json::parse(RecipeSkeleton(weights));
+  return Json::parse(RecipeSkeleton({.checkpoint = "model.pt", .weights = weights}));
 }
 
 const std::vector<Shaped> kLstm = {

@@ -25,7 +25,7 @@ std::vector<float> Arranged(const std::string& members, RecurrentCell cell, bool
     values.push_back(static_cast<float>(10 * (row / 2) + row % 2 + 1));
   }
   const Change change = ArrangedGates(Gates(members, cell), cell, bias);
-  return change.apply ? *change.apply(values) : values;
+  return *change.Apply(values);
 }
 
 TEST(RecurrentGates, BlocksGoWhereTheModelHasThem) {
@@ -58,15 +58,16 @@ TEST(RecurrentGates, BlocksGoWhereTheModelHasThem) {
 }
 
 TEST(RecurrentGates, AChangeThatDoesNothingIsNone) {
-  EXPECT_FALSE(ArrangedGates(Gates(R"("gates": "ifgo", "forget_bias": 0)", RecurrentCell::kLstm),
-                             RecurrentCell::kLstm, true)
-                   .apply);
+  EXPECT_EQ(ArrangedGates(Gates(R"("gates": "ifgo", "forget_bias": 0)", RecurrentCell::kLstm),
+                          RecurrentCell::kLstm, true)
+                .Text(),
+            "");
   const RecurrentGates gates = Gates(R"("gates": "ijfo", "forget_bias": 1)", RecurrentCell::kLstm);
-  EXPECT_NE(ArrangedGates(gates, RecurrentCell::kLstm, true).name,
-            ArrangedGates(gates, RecurrentCell::kLstm, false).name);
+  EXPECT_NE(ArrangedGates(gates, RecurrentCell::kLstm, true).Text(),
+            ArrangedGates(gates, RecurrentCell::kLstm, false).Text());
   // Values of another size than the cell's stay as they are: the check of the model refuses them.
   const std::vector<float> odd = {1, 2, 3};
-  EXPECT_EQ(*ArrangedGates(gates, RecurrentCell::kLstm, true).apply(odd), odd);
+  EXPECT_EQ(*ArrangedGates(gates, RecurrentCell::kLstm, true).Apply(odd), odd);
   EXPECT_EQ(ForgetBiasAlone(gates, 2), (std::vector<float>{0, 0, 1, 1, 0, 0, 0, 0}));
 }
 

@@ -85,7 +85,7 @@ TEST_F(ReadMaskedLinesTest, NothingToRead) {
 }
 
 TEST(WithMasks, EverySeventhScoredToken) {
-  const MaskWords words = {4, 2, 3};
+  const MaskTokens words = {4, 2, 3};
   MaskedText text;
   text.ids = {2, 10, 11, 12, 3, 13, 14, 15, 16, 17, 3};
   EXPECT_EQ(WithMasks(text, words, 0).ids, (Ids{2, 4, 11, 12, 3, 13, 14, 15, 16, 4, 3})) << "0";

@@ -104,7 +104,10 @@ def main():
     save("lightning.ckpt", {"epoch": 3, "pytorch-lightning_version": "2.1.0",
                             "state_dict": Wrapper(model).state_dict(),
                             "hyper_parameters": {"lr": 20}})
-    # Other entries, other types, shared storages.
+    save("two_parts.pt", renamed(plain, lambda name: "model.lm." + name))
+    # Other tensors and entries, other types, shared storages.
+    save("more_tensors.pt", {**plain, "rnn._extra_state": torch.zeros(0),
+                             "probe.weight": torch.ones(2, 2)})
     save("extra_entries.pt", {**plain, "epoch": 3, "words": WORDS, "best": None})
     flat = torch.cat([value.flatten() for value in plain.values()])
     views, at = collections.OrderedDict(), 0

@@ -14,7 +14,7 @@ namespace kinglet::cpu::coded_test {
 namespace {
 
 struct TableShape {
-  uint64_t words = 20;
+  uint64_t tokens = 20;
   uint32_t positions = 3;
   std::vector<uint32_t> pools = {5};
   uint64_t length = 4;
@@ -29,7 +29,7 @@ struct ProductNodes {
 
 ProductNodes NodesOf(const TableShape& shape) {
   const auto make = [&](bool sums) {
-    CaseBuilder builder("", shape.words);
+    CaseBuilder builder("", shape.tokens);
     CodingScheme scheme;
     scheme.positions = shape.positions;
     scheme.pools = shape.pools;
@@ -39,16 +39,16 @@ ProductNodes NodesOf(const TableShape& shape) {
     Coded coded{scheme, HashSeed{1}};
     if (!shape.hashed) {
       std::vector<uint32_t> codes;
-      for (uint64_t i = 0; i < shape.words * shape.positions; ++i) {
+      for (uint64_t i = 0; i < shape.tokens * shape.positions; ++i) {
         codes.push_back(builder.Below(scheme.PoolSize(static_cast<uint32_t>(i % shape.positions))));
       }
       coded.codes = std::move(codes);
     }
     const uint64_t cols = shape.length * shape.positions;
-    const WeightId table = builder.Tensor({"table", {shape.words, cols}, coded, false});
+    const WeightId table = builder.Tensor({"table", {shape.tokens, cols}, coded, false});
     const BufferId partial = builder.Floats("partial", PartialCount(scheme), Fill::kRandom);
     if (sums) {
-      const BufferId y = builder.Floats("y", shape.words, Fill::kRandom);
+      const BufferId y = builder.Floats("y", shape.tokens, Fill::kRandom);
       return builder.Finish(CodedSums{table, std::nullopt, partial, y});
     }
     const BufferId x = builder.Vector("x", cols, shape.x_bits, Fill::kRandom);
@@ -77,8 +77,8 @@ TEST_F(CodedProductsTest, VectorsServeAllButWideCodesLongRowsAndManyHashes) {
   EXPECT_FALSE(served(NodesOf({.positions = 1, .length = 8193}).partial));
   EXPECT_TRUE(served(NodesOf({}).sums));
   // 3 bits a code, 5 * 32 bits an entry of the codebook's columns.
-  EXPECT_TRUE(served(NodesOf({.words = 4, .hashed = true}).sums));
-  EXPECT_FALSE(served(NodesOf({.words = 20, .hashed = true}).sums));
+  EXPECT_TRUE(served(NodesOf({.tokens = 4, .hashed = true}).sums));
+  EXPECT_FALSE(served(NodesOf({.tokens = 20, .hashed = true}).sums));
 }
 
 TEST_F(CodedProductsTest, EachPoolIsLaidOutOnceInPanelsOfItsOwn) {
@@ -96,30 +96,30 @@ TEST_F(CodedProductsTest, EachPoolIsLaidOutOnceInPanelsOfItsOwn) {
   EXPECT_EQ(bytes({.pools = {17}, .x_bits = 9}), 32u * 4 * 9 / 8 + 32 * 4);
 }
 
-// Column l of 16 contains the codes of words l, l + 16, ...: the layout in tiles, read bit by bit.
+// Column l of 16 contains the codes of tokens l, l + 16, ...: the layout in tiles, read bit by bit.
 TEST_F(CodedProductsTest, CodesLieInTilesOfColumns) {
   for (const uint32_t pool : {1u, 2u, 5u, 300u, 70000u}) {
-    for (const uint64_t words : {1u, 16u, 17u, 511u, 513u, 1100u}) {
-      const OpCase op_case = NodesOf({.words = words, .pools = {pool}}).sums;
+    for (const uint64_t tokens : {1u, 16u, 17u, 511u, 513u, 1100u}) {
+      const OpCase op_case = NodesOf({.tokens = tokens, .pools = {pool}}).sums;
       WeightStore store(op_case.plan, *functions_);
       const SharedCodes codes = store.Codes(1);
       store.LayOut();
       const CodeTiles tiles = codes->tiles();
       const auto bits = static_cast<uint64_t>(tiles.bits);
-      ASSERT_EQ(tiles.words, words);
-      ASSERT_EQ(codes->codes.size(), (words + 511) / 512 * 3 * bits * 16);
+      ASSERT_EQ(tiles.rows, tokens);
+      ASSERT_EQ(codes->codes.size(), (tokens + 511) / 512 * 3 * bits * 16);
       const CodedRows rows(op_case.plan.weights[1]);
-      for (uint64_t word = 0; word < words; ++word) {
+      for (uint64_t token = 0; token < tokens; ++token) {
         uint32_t expected[3];
-        rows.Codes(word, expected);
+        rows.Codes(token, expected);
         for (uint64_t j = 0; j < 3; ++j) {
           uint32_t code = 0;
           for (uint64_t b = 0; b < bits; ++b) {
-            const uint64_t at = word % 512 / 16 * bits + b;
-            const uint64_t base = (word / 512 * 3 + j) * bits;
-            code |= (codes->codes[(base + at / 32) * 16 + word % 16] >> (at % 32) & 1) << b;
+            const uint64_t at = token % 512 / 16 * bits + b;
+            const uint64_t base = (token / 512 * 3 + j) * bits;
+            code |= (codes->codes[(base + at / 32) * 16 + token % 16] >> (at % 32) & 1) << b;
           }
-          ASSERT_EQ(code, expected[j]) << word << " " << j;
+          ASSERT_EQ(code, expected[j]) << token << " " << j;
         }
       }
     }

@@ -14,7 +14,7 @@
 
 #include "kernels/cpu/vector.h"
 #include "kernels/functions.h"
-#include "kernels/ref/cluster_words.h"
+#include "kernels/ref/cluster_tokens.h"
 
 namespace kinglet::cpu {
 
@@ -56,16 +56,16 @@ Bits MappedOneByOne() {
 
 inline constexpr size_t kReadLines = 7;
 struct alignas(64) Lines {
-  uint64_t words[kReadLines * 8];
+  uint64_t values[kReadLines * 8];
 };
 inline Lines SomeLines() {
   Lines lines;
   std::mt19937_64 random(1);
-  for (uint64_t& word : lines.words) word = random();
+  for (uint64_t& value : lines.values) value = random();
   return lines;
 }
-inline Bits Halves(uint64_t word) {
-  return {static_cast<uint32_t>(word), static_cast<uint32_t>(word >> 32)};
+inline Bits Halves(uint64_t token) {
+  return {static_cast<uint32_t>(token), static_cast<uint32_t>(token >> 32)};
 }
 
 // Two rows of one part of eight codes.
@@ -108,7 +108,7 @@ inline const DirectCase kDirectCases[] = {
      },
      [] {
        std::vector<float> x = SomeNumbers(20.0f), out(x.size());
-       ref::WordLogProbabilities(x.data(), x.size(), kClusterTerms, out.data());
+       ref::TokenLogProbabilities(x.data(), x.size(), kClusterTerms, out.data());
        return BitsOf(out);
      }},
     {"at_least",
@@ -121,7 +121,7 @@ inline const DirectCase kDirectCases[] = {
      [] {
        const std::vector<float> x = SomeNumbers(20.0f);
        Bits places(x.size() + 16);
-       places.resize(ref::WordsAtLeast(x.data(), x.size(), kClusterTerms, -4.0f, places.data()));
+       places.resize(ref::TokensAtLeast(x.data(), x.size(), kClusterTerms, -4.0f, places.data()));
        return places;
      }},
     {"mix",
@@ -134,7 +134,7 @@ inline const DirectCase kDirectCases[] = {
      [] {
        const std::vector<float> weights(37, 0.5f);
        std::vector<float> x = SomeNumbers(8.0f);
-       ref::MixWords(weights.data(), x.size(), kCacheTerms, x.data());
+       ref::MixTokens(weights.data(), x.size(), kCacheTerms, x.data());
        return BitsOf(x);
      }},
     {"sign_place",
@@ -152,11 +152,11 @@ inline const DirectCase kDirectCases[] = {
      [](const VectorFunctions& functions) {
        const Lines lines = SomeLines();
        return Halves(
-           functions.read_lines(reinterpret_cast<const std::byte*>(lines.words), kReadLines));
+           functions.read_lines(reinterpret_cast<const std::byte*>(lines.values), kReadLines));
      },
      [] {
        const Lines lines = SomeLines();
-       return Halves(std::reduce(std::begin(lines.words), std::end(lines.words), uint64_t{0},
+       return Halves(std::reduce(std::begin(lines.values), std::end(lines.values), uint64_t{0},
                                  std::bit_xor<>()));
      }},
 };

@@ -62,14 +62,14 @@ TEST(CacheAppend, StoresThePreviousTokensPairInTurn) {
       CacheAppend op;
       op.hidden = builder.Codes("hidden", 5, 9, Fill::kExtreme);
       op.keys = builder.Codes("keys", 15, 9, Fill::kZero, true);
-      op.words = builder.Words(3);
+      op.tokens = builder.Tokens(3);
       op.capacity = 3;
       const OpCase op_case = builder.Finish(op, 0, position, 77);
       const auto keys = ValuesAfter(op_case, target, op.keys);
-      const auto words = ValuesAfter(op_case, target, op.words);
+      const auto tokens = ValuesAfter(op_case, target, op.tokens);
       for (uint64_t slot = 0; slot < 3; ++slot) {
         const bool written = position > 0 && (position - 1) % 3 == slot;
-        EXPECT_EQ(words[slot], written ? 77 : 9);
+        EXPECT_EQ(tokens[slot], written ? 77 : 9);
         for (size_t i = 0; i < 5; ++i) EXPECT_EQ(keys[slot * 5 + i], written ? -255 : 0);
       }
     }

@@ -13,7 +13,7 @@
 namespace kinglet::cpu::embedding_test {
 namespace {
 
-// An embedding of 100 words in 24 columns, and a product with the same table or another.
+// An embedding of 100 tokens in 24 columns, and a product with the same table or another.
 OpCase EmbeddingCase(bool tied, bool pruned = false) {
   CaseBuilder builder("", 7);
   EmbedRow embed;

@@ -64,9 +64,9 @@ std::vector<std::vector<float>> Results(const OpCase& cluster, const BufferLayou
     auto* const begin =
         reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(own.data()) + 63) / 64 * 64);
     StreamFrame frame{begin, nullptr, 3, 0};
-    frame.keeps_logits = stored == Stored::kInBuffer;
+    frame.logits.is_nowhere = stored == Stored::kNowhere;
     // One float after the beginning, so not aligned.
-    if (stored == Stored::kElsewhere) frame.logits = &elsewhere[frames.size()][1];
+    if (stored == Stored::kElsewhere) frame.logits.answer = &elsewhere[frames.size()][1];
     const Slot& x = layout.slots[0];
     for (uint64_t i = 0; i < x.count; ++i) {
       if (cluster.plan.buffers[0].element == Element::kReal) {
@@ -78,23 +78,23 @@ std::vector<std::vector<float>> Results(const OpCase& cluster, const BufferLayou
     frames.push_back(frame);
   }
   for (const Kernel& kernel : kernels) kernel.Run(frames);
-  if (stored == Stored::kElsewhere && kernels.front().make_logits) {
+  if (stored == Stored::kElsewhere && kernels.front().logits) {
     for (size_t i = 0; i < count; ++i) {
       EXPECT_EQ(y.At<float>(frames[i])[0], 0.0f);
       EXPECT_EQ(elsewhere[i].front(), 7.0f);
       EXPECT_EQ(elsewhere[i].back(), 7.0f);
       std::copy_n(&elsewhere[i][1], y.count, y.At<float>(frames[i]));
-      EXPECT_TRUE(!kernels.front().has_finite_logits ||
-                  kernels.front().has_finite_logits(frames[i]));
+      EXPECT_TRUE(!kernels.front().logits.are_finite ||
+                  kernels.front().logits.are_finite(frames[i]));
     }
   }
-  if (stored == Stored::kNowhere && kernels.front().make_logits) {
+  if (stored == Stored::kNowhere && kernels.front().logits) {
     for (const StreamFrame& frame : frames) {
       EXPECT_EQ(y.At<float>(frame)[0], 0.0f);
       // In parts that do not end with a panel.
       for (uint64_t first = 0; first < y.count;) {
         const uint64_t n = std::min<uint64_t>(y.count - first, first + 5);
-        kernels.front().make_logits(frame, first, n);
+        kernels.front().logits.make(frame, first, n);
         first += n;
       }
     }
@@ -128,11 +128,10 @@ TEST(LogitTiles, OfAProductAreThoseOfTheReference) {
         for (const Stored stored : {Stored::kInBuffer, Stored::kNowhere, Stored::kElsewhere}) {
           auto kernels = BindWith(FindVectorFunctions(target), cluster.plan, layout);
           ASSERT_TRUE(kernels.ok());
-          EXPECT_EQ(bool{kernels->front().make_logits}, FindVectorFunctions(target) != nullptr &&
-                                                            shape.rows >= 65536 &&
-                                                            shape.cols <= 64);
-          EXPECT_EQ(bool{kernels->front().has_finite_logits},
-                    bool{kernels->front().make_logits} && shape.bits != 0);
+          EXPECT_EQ(bool{kernels->front().logits}, FindVectorFunctions(target) != nullptr &&
+                                                       shape.rows >= 65536 && shape.cols <= 64);
+          EXPECT_EQ(bool{kernels->front().logits.are_finite},
+                    bool{kernels->front().logits} && shape.bits != 0);
           ASSERT_TRUE(Results(cluster, layout, std::move(*kernels), count, stored) == expected)
               << TargetName(target) << " " << shape.rows << " x " << shape.cols << ", " << count
               << ", stored " << static_cast<int>(stored);
@@ -166,8 +165,8 @@ TEST(LogitTiles, OfAVectorOfFloatsMayBeAnything) {
   for (const Target target : SupportedTargets()) {
     const auto kernels = BindWith(FindVectorFunctions(target), cluster.plan, layout);
     ASSERT_TRUE(kernels.ok());
-    EXPECT_EQ(bool{kernels->front().make_logits}, FindVectorFunctions(target) != nullptr);
-    EXPECT_FALSE(kernels->front().has_finite_logits);
+    EXPECT_EQ(bool{kernels->front().logits}, FindVectorFunctions(target) != nullptr);
+    EXPECT_FALSE(kernels->front().logits.are_finite);
   }
 }
 

@@ -69,18 +69,18 @@ int64_t Stored(const CodePanels& panels, bool by_column, uint64_t row, uint64_t 
   const uint64_t r = row % 16;
   if (panels.form == CodeForm::kInt16) {
     const uint64_t tiles = (panels.cols + 1) / 2;
-    int16_t words[32];
-    std::memcpy(words, panels.codes + (row / 16 * tiles + col / 2) * 64, 64);
-    return words[2 * r + col % 2];
+    int16_t tokens[32];
+    std::memcpy(tokens, panels.codes + (row / 16 * tiles + col / 2) * 64, 64);
+    return tokens[2 * r + col % 2];
   }
   if (const auto bits = static_cast<uint64_t>(FieldBits(panels.form)); bits != 0) {
     const uint64_t cols = 16 / bits * 2, tiles = (panels.cols + cols - 1) / cols;
-    uint16_t words[32];
-    std::memcpy(words, panels.codes + (row / 16 * tiles + col / cols) * 64, 64);
-    const uint64_t word = words[2 * r + col % 2], field = col % cols / 2;
+    uint16_t tokens[32];
+    std::memcpy(tokens, panels.codes + (row / 16 * tiles + col / cols) * 64, 64);
+    const uint64_t token = tokens[2 * r + col % 2], field = col % cols / 2;
     // The last field has all bits that are left.
-    if (field == 16 / bits - 1) return static_cast<int16_t>(word) >> (field * bits);
-    return static_cast<int64_t>((word >> (field * bits)) % (1u << bits)) - (1 << (bits - 1));
+    if (field == 16 / bits - 1) return static_cast<int16_t>(token) >> (field * bits);
+    return static_cast<int64_t>((token >> (field * bits)) % (1u << bits)) - (1 << (bits - 1));
   }
   const uint64_t tile = row / 16 * ((panels.cols + 3) / 4) + col / 4;
   const uint64_t entry = 16 * (r / 4) + 8 * (col % 4 / 2) + 2 * (r % 4) + col % 2;

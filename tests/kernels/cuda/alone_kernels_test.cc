@@ -19,7 +19,7 @@ void ExpectKernels(ArgumentList<A...>) {
 TEST(AloneKernels, ExistForEveryNodeThatMayRunAlone) { ExpectKernels(Operations()); }
 
 TEST(AloneKernels, AreEachOfOneOperation) {
-  EXPECT_NE(FindAloneKernel(MakeNode(SumsOfProducts{})), FindAloneKernel(MakeNode(RankWords{})));
+  EXPECT_NE(FindAloneKernel(MakeNode(SumsOfProducts{})), FindAloneKernel(MakeNode(RankTokens{})));
   EXPECT_EQ(FindAloneKernel(MakeNode(AddOne{})), nullptr);
 }
 

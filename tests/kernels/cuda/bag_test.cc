@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kLengths[] = {1, 33, 300, 1025};
 
-TEST(CudaBag, WordsAreAddedOneByOne) {
+TEST(CudaBag, TokensAreAddedOneByOne) {
   for (const uint64_t n : kLengths) {
     for (const Fill fill : {Fill::kRandom, Fill::kSpecial}) {
       for (const bool has_largest : {false, true}) {
@@ -24,7 +24,7 @@ TEST(CudaBag, WordsAreAddedOneByOne) {
           BagAppend op{};
           op.embedded = builder.Floats("embedded", n, fill);
           op.sum = builder.Floats("sum", n, fill, true);
-          op.words = builder.GivenWords("words", {17});
+          op.count = builder.GivenTokens("count", {17});
           if (has_largest) op.largest = builder.Floats("largest", n, fill, true);
           op.padding = padding;
           const std::vector<TokenAt> tokens = {{3, 0}, {3, 5}, {0, 0}, {0, 5}, {7, 0}, {7, 1}};
@@ -41,7 +41,7 @@ TEST(CudaBag, FeaturesAreTheMeanAndTheLargest) {
       CaseBuilder builder("features", n);
       BagFeatures op{};
       op.sum = builder.Floats("sum", n, Fill::kSpecial, true);
-      op.words = builder.GivenWords("words", {3});
+      op.count = builder.GivenTokens("count", {3});
       if (has_largest) op.largest = builder.Floats("largest", n, Fill::kSpecial, true);
       op.out = builder.Floats("out", has_largest ? 2 * n : n, Fill::kZero);
       ExpectLanesSameAsRef(builder.Finish(op), std::vector<TokenAt>(3));

@@ -32,12 +32,12 @@ void Check(const Tiles& tiles, int32_t start) {
     b[thread] = {};
     for (uint32_t i = 0; i < 4; ++i) {
       const uint32_t at = 8 * i;
-      a[thread].words[0] |= uint32_t{tiles.a[g][4 * t + i]} << at;
-      a[thread].words[1] |= uint32_t{tiles.a[g + 8][4 * t + i]} << at;
-      a[thread].words[2] |= uint32_t{tiles.a[g][16 + 4 * t + i]} << at;
-      a[thread].words[3] |= uint32_t{tiles.a[g + 8][16 + 4 * t + i]} << at;
-      b[thread].words[0] |= uint32_t{tiles.b[4 * t + i][g]} << at;
-      b[thread].words[1] |= uint32_t{tiles.b[16 + 4 * t + i][g]} << at;
+      a[thread].registers[0] |= uint32_t{tiles.a[g][4 * t + i]} << at;
+      a[thread].registers[1] |= uint32_t{tiles.a[g + 8][4 * t + i]} << at;
+      a[thread].registers[2] |= uint32_t{tiles.a[g][16 + 4 * t + i]} << at;
+      a[thread].registers[3] |= uint32_t{tiles.a[g + 8][16 + 4 * t + i]} << at;
+      b[thread].registers[0] |= uint32_t{tiles.b[4 * t + i][g]} << at;
+      b[thread].registers[1] |= uint32_t{tiles.b[16 + 4 * t + i][g]} << at;
       d[thread].sums[i] = start;
     }
   }

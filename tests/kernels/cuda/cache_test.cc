@@ -26,7 +26,7 @@ OpCase CacheOfNodes(const Shape& shape, BufferId& hidden) {
   CacheAppend append{};
   append.hidden = hidden = builder.Vector("hidden", shape.width, shape.bits, Fill::kRandom);
   append.keys = builder.CacheKeys(shape.width, shape.capacity, shape.bits, Fill::kRandom);
-  append.words = builder.Words(shape.capacity);
+  append.tokens = builder.Tokens(shape.capacity);
   append.capacity = shape.capacity;
   CacheWeights ask{};
   ask.hidden = hidden;

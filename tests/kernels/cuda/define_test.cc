@@ -16,20 +16,20 @@ namespace {
 TEST(CudaDefine, TheCacheHoldsWhatTheHostsDoes) {
   for (const uint32_t rows : {1u, 2u, 8u, 16u, 40u}) {
     const RowCacheShape shape = RowCacheShape::Of(rows, 40);
-    std::vector<uint32_t> words(shape.memory_words()), expected(shape.memory_words());
+    std::vector<uint32_t> index(shape.index_size()), expected(shape.index_size());
     const CachedRows cache{shape.sets, shape.ways};
     RowCache host(shape, expected.data());
-    uint32_t token = 1;
+    uint32_t random = 1;
     for (int i = 0; i < 500; ++i) {
-      token = (token * 1103515245u + 12345u) % 65536u;
-      const uint32_t word = token / 16 % 40;
-      const std::optional<uint64_t> found = host.Find(word);
-      const uint64_t slot = cache.Find(words.data(), word);
+      random = (random * 1103515245u + 12345u) % 65536u;
+      const uint32_t token = random / 16 % 40;
+      const std::optional<uint64_t> found = host.Find(token);
+      const uint64_t slot = cache.Find(index.data(), token);
       ASSERT_EQ(slot, found.value_or(CachedRows::kNone));
       if (!found) {
-        ASSERT_EQ(cache.Take(words.data(), word), host.Take(word));
+        ASSERT_EQ(cache.Take(index.data(), token), host.Take(token));
       }
-      ASSERT_EQ(words, expected);
+      ASSERT_EQ(index, expected);
     }
   }
 }

@@ -14,7 +14,7 @@
 namespace kinglet::cuda::embedding_test {
 namespace {
 
-// Bins of every kind in one embedding: words 0 .. 4 of quantised rows, 5 .. 11 projected by
+// Bins of every kind in one embedding: tokens 0 .. 4 of quantised rows, 5 .. 11 projected by
 // integers, 12 .. 14 of floats, 15 .. 20 projected by floats, 21 .. 27 of coded rows that a real
 // matrix projects.
 OpCase BinsCase(uint32_t width) {
@@ -46,7 +46,7 @@ OpCase BinsCase(uint32_t width) {
 TEST(CudaEmbedding, LanesOfDifferentBinsAreAsEachAlone) {
   for (const uint32_t width : {1u, 33u, 64u}) {
     std::vector<TokenAt> tokens;
-    // Every word twice, and five ids that are in no bin, in an order that mixes the bins.
+    // Every token twice, and five ids that are in no bin, in an order that mixes the bins.
     for (uint32_t i = 0; i < 66; ++i) tokens.push_back({i * 7 % 33});
     ExpectLanesSameAsRef(BinsCase(width), tokens);
   }
@@ -58,20 +58,21 @@ TEST(CudaEmbedding, LanesOfOneBinLeaveTheOthersAlone) {
 }
 
 TEST(CudaEmbedding, ATiedTableIsOnTheDeviceOnce) {
-  constexpr uint32_t kWords = 500, kWidth = 64;
+  constexpr uint32_t kTokens = 500, kWidth = 64;
   CaseBuilder builder("tied", 1);
-  const WeightId table = builder.Matrix(kWords, kWidth, Storage::kPerRow, 8);
-  EmbedRow embed{{{0, kWords, table, std::nullopt}}, 1, builder.Floats("out", kWidth, Fill::kZero)};
+  const WeightId table = builder.Matrix(kTokens, kWidth, Storage::kPerRow, 8);
+  EmbedRow embed{
+      {{0, kTokens, table, std::nullopt}}, 1, builder.Floats("out", kWidth, Fill::kZero)};
   MatVec product{};
   product.weight = table;
   product.x = builder.Codes("x", kWidth, 9, Fill::kRandom);
-  product.y = builder.Floats("y", kWords, Fill::kZero);
+  product.y = builder.Floats("y", kTokens, Fill::kZero);
   OpCase op_case = builder.Finish(embed);
   op_case.plan.nodes.push_back({"product", product});
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
   const auto program = Program::Bind(op_case.plan, layout, EmulatedDevice(), {});
   ASSERT_TRUE(program.ok()) << program.status().message();
-  EXPECT_LT((*program)->weight_bytes(), uint64_t{kWords} * kWidth * 5 / 4);
+  EXPECT_LT((*program)->weight_bytes(), uint64_t{kTokens} * kWidth * 5 / 4);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ TEST_F(QueriesTest, LogitsAreNotMadeTwiceWhereABlockHasTooLittleSharedMemory) {
 
 TEST_F(QueriesTest, TheHostRanksWhereABlockHasTooLittleSharedMemory) {
   const auto model = ModelOf(8, 4000);
-  RankWords query{};
+  RankTokens query{};
   query.plan = BindWith(*model, 232448).value()->queries().Ranking(1, false);
   const uint64_t needed = query.SharedBytes();
   EXPECT_TRUE(BindWith(*model, needed).value()->queries().can_rank());
@@ -100,7 +100,7 @@ TEST_F(QueriesTest, NodesThatNeedMoreSharedMemoryThanABlockHasAreRefused) {
       << message;
 }
 
-TEST_F(QueriesTest, AWordIsInTheClusterThatThePlanSays) {
+TEST_F(QueriesTest, ATokenIsInTheClusterThatThePlanSays) {
   const auto& clusters = model_->plan().clusters;
   for (size_t i = 0; i < clusters.size(); ++i) {
     EXPECT_EQ(program_->queries().ClusterOf(clusters[i].first), i);
@@ -108,9 +108,9 @@ TEST_F(QueriesTest, AWordIsInTheClusterThatThePlanSays) {
   }
 }
 
-TEST_F(QueriesTest, NoMoreWordsAreRankedThanSurelyHaveANumber) {
-  const uint32_t most = program_->queries().max_words();
-  EXPECT_LE(most, RankedWords::kMost);
+TEST_F(QueriesTest, NoMoreTokensAreRankedThanSurelyHaveANumber) {
+  const uint32_t most = program_->queries().max_tokens();
+  EXPECT_LE(most, RankedTokens::kMost);
   EXPECT_LE(most, model_->vocabulary_size());
 }
 

@@ -1,7 +1,7 @@
-// The most probable words and the log-probabilities of single words, from the emulated device: from
-// stored logits and from products that are computed twice, of all clusters at once and of the head
-// first. The expected results come from every word's log-probability, computed plainly from the
-// reference kernels' logits.
+// The most probable tokens and the log-probabilities of single tokens, from the emulated device:
+// from stored logits and from products that are computed twice, of all clusters at once and of the
+// head first. The expected results come from every token's log-probability, computed plainly from
+// the reference kernels' logits.
 #include "kernels/cuda/ranking.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 #include "kernels/cuda/emulated_device.h"
 #include "kernels/cuda/program.h"
 #include "kernels/functions.h"
-#include "kernels/ref/cluster_words.h"
+#include "kernels/ref/cluster_tokens.h"
 #include "kernels/ref/ref.h"
 #include "runtime/lower/builder.h"
 #include "tests/support/model_builder.h"
@@ -31,8 +31,8 @@ namespace {
 
 struct Shape {
   uint32_t width;
-  uint32_t head_words;
-  std::vector<uint32_t> tail_words;
+  uint32_t head_tokens;
+  std::vector<uint32_t> tail_tokens;
   uint32_t cache_capacity;  // 0 without a cache
   int bits = 9;
 };
@@ -46,24 +46,24 @@ class Network {
     const ActivationQuantiser quantiser = {2.0f, 2.0f / 255};
     hidden = builder.Codes("hidden", shape.width, quantiser);
     plan.hidden = hidden;
-    const auto tails = static_cast<uint32_t>(shape.tail_words.size());
-    ClusterPlan head = Begin(builder, "head", 0, shape.head_words, shape.head_words + tails);
-    AddProduct(builder, shape.head_words, shape.width, shape.bits, hidden, head.logits, 0);
+    const auto tails = static_cast<uint32_t>(shape.tail_tokens.size());
+    ClusterPlan head = Begin(builder, "head", 0, shape.head_tokens, shape.head_tokens + tails);
+    AddProduct(builder, shape.head_tokens, shape.width, shape.bits, hidden, head.logits, 0);
     if (tails > 0) {
-      AddProduct(builder, tails, shape.width, shape.bits, hidden, head.logits, shape.head_words);
+      AddProduct(builder, tails, shape.width, shape.bits, hidden, head.logits, shape.head_tokens);
     }
     End(builder, "head", head);
-    uint32_t first = shape.head_words;
+    uint32_t first = shape.head_tokens;
     for (uint32_t i = 0; i < tails; ++i) {
       const std::string name = "tail" + std::to_string(i);
-      const uint32_t words = shape.tail_words[i], projected_width = shape.width / (2 + i) + 1;
-      ClusterPlan tail = Begin(builder, name, first, words, words);
-      tail.parent_logit = shape.head_words + i;
+      const uint32_t tokens = shape.tail_tokens[i], projected_width = shape.width / (2 + i) + 1;
+      ClusterPlan tail = Begin(builder, name, first, tokens, tokens);
+      tail.parent_logit = shape.head_tokens + i;
       const BufferId projected = builder.Floats(name + ".projected", projected_width);
       AddProduct(builder, projected_width, shape.width, shape.bits, hidden, projected, 0);
-      AddProduct(builder, words, projected_width, shape.bits, projected, tail.logits, 0);
+      AddProduct(builder, tokens, projected_width, shape.bits, projected, tail.logits, 0);
       End(builder, name, tail);
-      first += words;
+      first += tokens;
     }
     plan.vocabulary_size = first;
     if (shape.cache_capacity > 0) {
@@ -71,7 +71,7 @@ class Network {
       cache.capacity = shape.cache_capacity;
       cache.first_position = 1;
       cache.lambda = 0.15;
-      cache.words = builder.Words("words", {.slots = shape.cache_capacity, .lag = 1});
+      cache.tokens = builder.Uint32s("tokens", {.slots = shape.cache_capacity, .lag = 1});
       cache.weights = builder.Floats("weights", shape.cache_capacity);
       cache.total = builder.Floats("total", 1);
       plan.cache = cache;
@@ -158,9 +158,9 @@ class RankingTest : public ::testing::Test {
       const uint64_t pairs = CachePairs(lane.frame.position, cache.capacity, 1);
       double total = 0;  // sums of weights are exact
       for (uint64_t i = 0; i < pairs; ++i) {
-        // Some words occur often, and some weights are 0, as after an underflow.
+        // Some tokens occur often, and some weights are 0, as after an underflow.
         const uint32_t range = random.Below(2) == 0 ? 5 : network.plan.vocabulary_size;
-        network.layout[cache.words].At<uint32_t>(lane.frame)[i] = random.Below(range);
+        network.layout[cache.tokens].At<uint32_t>(lane.frame)[i] = random.Below(range);
         const float weight = random.Below(9) == 0
                                  ? 0.0f
                                  : CacheWeight(0.001f * static_cast<float>(random.Below(1000)));
@@ -172,7 +172,7 @@ class RankingTest : public ::testing::Test {
     return lanes;
   }
 
-  // The log-probability of every word, from the logits of the reference kernels.
+  // The log-probability of every token, from the logits of the reference kernels.
   static std::vector<float> Expected(const Network& network, const HostLane& original,
                                      bool empty_is_normalised) {
     HostLane lane = original;
@@ -191,7 +191,7 @@ class RankingTest : public ::testing::Test {
       for (uint64_t i = 0; i < CachePairs(lane.frame.position, cache.capacity, 1); ++i) {
         const float weight = network.layout[cache.weights].At<float>(lane.frame)[i];
         if (weight <= 0) continue;
-        cached[network.layout[cache.words].At<uint32_t>(lane.frame)[i]] += double{weight};
+        cached[network.layout[cache.tokens].At<uint32_t>(lane.frame)[i]] += double{weight};
       }
     }
     std::vector<float> out(network.plan.vocabulary_size);
@@ -262,7 +262,7 @@ class RankingTest : public ::testing::Test {
 
   // Adds to tails_skipped_.
   void Check(const Shape& shape, uint32_t lane_count, uint32_t k, bool empty_is_normalised) {
-    SCOPED_TRACE(std::to_string(shape.head_words) + " words, " + std::to_string(lane_count) +
+    SCOPED_TRACE(std::to_string(shape.head_tokens) + " words, " + std::to_string(lane_count) +
                  " lanes");
     const Network network(shape, shape.width + lane_count);
     const std::vector<HostLane> lanes = MakeLanes(network, lane_count, k);
@@ -275,23 +275,23 @@ class RankingTest : public ::testing::Test {
     const OnDevice on = ToDevice(program, *queue, lanes);
     const auto* array = reinterpret_cast<const Lane*>(on.array.data());
     // Exactly the memory that is needed, so that a sanitizer sees accesses beyond it.
-    const uint64_t bytes_each = RankedWords::BytesFor(k);
+    const uint64_t bytes_each = RankedTokens::BytesFor(k);
     std::vector<std::byte> ranked(lane_count * bytes_each), lazily = ranked;
-    std::vector<WordAnswer> single(lane_count);
-    std::vector<uint32_t> words;
+    std::vector<TokenAnswer> single(lane_count);
+    std::vector<uint32_t> tokens;
     for (uint32_t i = 0; i < lane_count; ++i) {
-      words.push_back(i * 7919 % network.plan.vocabulary_size);
+      tokens.push_back(i * 7919 % network.plan.vocabulary_size);
     }
-    const RankedWordsPlan ranking = program.queries().Ranking(lane_count, empty_is_normalised);
+    const RankedTokensPlan ranking = program.queries().Ranking(lane_count, empty_is_normalised);
     const auto run = [&](const Node& node) {
       return queue->Run({&node, 1, &node}, array, lane_count).ok();
     };
     const auto rank = [&](RankedPart part, std::vector<std::byte>& answers,
                           std::vector<uint64_t>& tails) {
-      return run(MakeNode(RankWords{ranking, k, part, answers.data(), tails.data()}));
+      return run(MakeNode(RankTokens{ranking, k, part, answers.data(), tails.data()}));
     };
     const auto answer = [&](const std::vector<std::byte>& answers, uint32_t lane) {
-      RankedWords found{};
+      RankedTokens found{};
       std::memcpy(&found, answers.data() + lane * bytes_each, bytes_each);
       return found;
     };
@@ -320,7 +320,7 @@ class RankingTest : public ::testing::Test {
     }
     std::vector<uint64_t> unused;
     ASSERT_TRUE(rank(RankedPart::kAll, ranked, unused));
-    const Node score = MakeNode(WordLogProbability{ranking, words.data(), single.data(), 0});
+    const Node score = MakeNode(TokenLogProbability{ranking, tokens.data(), single.data(), 0});
     ASSERT_TRUE(run(score));
     for (uint32_t n = 0; n < lane_count; ++n) {
       const std::vector<float> expected = Expected(network, lanes[n], empty_is_normalised);
@@ -330,16 +330,16 @@ class RankingTest : public ::testing::Test {
         return expected[a] != expected[b] ? expected[a] > expected[b] : a < b;
       });
       const auto most = std::min<uint32_t>(k, network.plan.vocabulary_size);
-      for (const RankedWords& found : {answer(ranked, n), answer(lazily, n)}) {
+      for (const RankedTokens& found : {answer(ranked, n), answer(lazily, n)}) {
         ASSERT_EQ(found.count, most);
         EXPECT_EQ(found.not_finite, 0u);
         EXPECT_LE(found.looked_into, network.plan.vocabulary_size);
         for (uint32_t i = 0; i < most; ++i) {
-          ASSERT_EQ(found.words[i].id, order[i]) << "lane " << n << " place " << i;
-          ASSERT_EQ(found.words[i].log_probability, expected[order[i]]);
+          ASSERT_EQ(found.tokens[i].id, order[i]) << "lane " << n << " place " << i;
+          ASSERT_EQ(found.tokens[i].log_probability, expected[order[i]]);
         }
       }
-      EXPECT_EQ(single[n].log_probability, expected[words[n]]) << "lane " << n;
+      EXPECT_EQ(single[n].log_probability, expected[tokens[n]]) << "lane " << n;
       EXPECT_EQ(single[n].not_finite, 0u);
     }
   }
@@ -358,7 +358,7 @@ TEST_F(RankingTest, StoredLogitsAndOnesMadeTwiceGiveThePlainAnswer) {
   EXPECT_GT(tails_skipped_, 0u);
 }
 
-TEST_F(RankingTest, AsManyWordsAsThereAre) {
+TEST_F(RankingTest, AsManyTokensAsThereAre) {
   Check({24, 12, {3, 4}, 0}, 2, 19, false);
   Check({24, 40, {}, 0}, 40, 40, false);
 }

@@ -17,14 +17,14 @@ TYPED_TEST_SUITE(RefAttention, RealTypes);
 TYPED_TEST(RefAttention, WindowAttentionDoesNotSeeMaskedTokens) {
   OneNode<TypeParam> one;
   const BufferId qkv = one.Zeros(3), keys = one.Zeros(3, true), values = one.Zeros(3, true);
-  const BufferId weights = one.Zeros(3), out = one.Zeros(1), words = one.Words(3);
+  const BufferId weights = one.Zeros(3), out = one.Zeros(1), tokens = one.Tokens(3);
   WindowAttention op{};
   op.qkv = qkv;
   op.keys = keys;
   op.values = values;
   op.heads = op.key_size = op.value_size = 1;
   op.window = 3;
-  op.masked = MaskedToken{words, 0};
+  op.masked = MaskedToken{tokens, 0};
   op.weights = weights;
   op.out = out;
   one.Bind(op);

@@ -51,9 +51,9 @@ TEST(DefineRow, EqualsPyTorchInDoublePrecision) {
   for (const NamedUnit& named : DefineUnits()) {
     const Example example = ReadExample(named);
     const auto width = static_cast<std::ptrdiff_t>(OutputWidth(named.unit));
-    for (uint32_t word = 0; word < kDefineWords; ++word) {
-      const OpCase op_case = DefineRowCase(named, example.map, example.layers, 3, word);
-      const auto first = example.table.begin() + word * width;
+    for (uint32_t token = 0; token < kDefineWords; ++token) {
+      const OpCase op_case = DefineRowCase(named, example.map, example.layers, 3, token);
+      const auto first = example.table.begin() + token * width;
       const std::vector<double> expected(first, first + width);
       EXPECT_LT(LargestDifference(Row(op_case, sizeof(double)), expected), 1e-13) << named.name;
       EXPECT_LT(LargestDifference(Row(op_case, sizeof(float)), expected), 3e-6) << named.name;
@@ -79,7 +79,7 @@ TEST(DefineRow, IsTakenFromTheCache) {
   OpCase cached = op_case;
   std::vector<float> other_row(rows.size(), 0.25F);
   cached.contents[static_cast<size_t>(op.define->rows)].floats = other_row;
-  cached.contents[static_cast<size_t>(op.define->words)].integers = {8, 0, 0, 0};
+  cached.contents[static_cast<size_t>(op.define->row_index)].integers = {8, 0, 0, 0};
   OpRun again(cached, sizeof(float));
   again.Run(kernels.value().front());
   EXPECT_EQ(again.Values(op.out), std::vector<double>(OutputWidth(named.unit), 0.25));

@@ -39,7 +39,7 @@ class OneNode {
   BufferId Codes(uint64_t count, ActivationQuantiser quantiser, bool state = false) {
     return Buffer({"codes", Element::kCode16, count, state, quantiser});
   }
-  BufferId Words(uint64_t count) { return Buffer({"words", Element::kWord, count, true}); }
+  BufferId Tokens(uint64_t count) { return Buffer({"tokens", Element::kUint32, count, true}); }
 
   void Bind(Op op) {
     plan_.weights = views_;

@@ -33,22 +33,23 @@ TYPED_TEST(Ref, MatVecAddsTheBiasAndRectifies) {
   EXPECT_EQ(one.template Values<TypeParam>(y)[2], 0);  // -4 + 50 - 600 + 1 < 0
 }
 
-TYPED_TEST(Ref, BagsAddWordsButPadding) {
+TYPED_TEST(Ref, BagsAddTokensButPadding) {
   for (const bool largest : {false, true}) {
     OneNode<TypeParam> one;
-    const BufferId embedded = one.Zeros(2), sum = one.Floats({50, 60}, true), words = one.Words(1);
+    const BufferId embedded = one.Zeros(2), sum = one.Floats({50, 60}, true),
+                   tokens = one.Tokens(1);
     const BufferId most = one.Floats({70, 80}, true);
-    BagAppend op{embedded, sum, words, std::nullopt, 9};
+    BagAppend op{embedded, sum, tokens, std::nullopt, 9};
     if (largest) op.largest = most;
     one.Bind(op);
-    const auto append = [&](uint64_t position, uint32_t word, TypeParam x, TypeParam y) {
+    const auto append = [&](uint64_t position, uint32_t token, TypeParam x, TypeParam y) {
       one.template Values<TypeParam>(embedded)[0] = x;
       one.template Values<TypeParam>(embedded)[1] = y;
-      one.Run(position, word);
+      one.Run(position, token);
     };
     const auto expect = [&](std::vector<TypeParam> sums, uint32_t count,
                             std::vector<TypeParam> maxima) {
-      EXPECT_EQ(*one.template Values<uint32_t>(words), count);
+      EXPECT_EQ(*one.template Values<uint32_t>(tokens), count);
       for (size_t i = 0; i < 2; ++i) {
         EXPECT_EQ(one.template Values<TypeParam>(sum)[i], sums[i]);
         if (largest) {
@@ -72,10 +73,10 @@ TYPED_TEST(Ref, BagsAddWordsButPadding) {
 
 TYPED_TEST(Ref, FeaturesOfABagAreTheMeanAndTheMaximum) {
   OneNode<TypeParam> one;
-  const BufferId sum = one.Floats({3, -7}, true), words = one.Words(1);
+  const BufferId sum = one.Floats({3, -7}, true), tokens = one.Tokens(1);
   const BufferId largest = one.Floats({5, -1}, true), out = one.Zeros(4);
-  one.Bind(BagFeatures{sum, words, largest, out});
-  *one.template Values<uint32_t>(words) = 2;
+  one.Bind(BagFeatures{sum, tokens, largest, out});
+  *one.template Values<uint32_t>(tokens) = 2;
   one.Run();
   const std::vector<TypeParam> expected = {1.5, -3.5, 5, -1};
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(one.template Values<TypeParam>(out)[i], expected[i]);
@@ -195,17 +196,17 @@ TYPED_TEST(Ref, TheNeuralCacheRemembersPairsAndForgetsTheOldest) {
   constexpr uint32_t kCapacity = 2;
   OneNode<TypeParam> append;
   const BufferId hidden = append.Floats({3}, true), keys = append.Zeros(kCapacity, true),
-                 words = append.Words(kCapacity);
-  append.Bind(CacheAppend{hidden, keys, words, kCapacity});
+                 tokens = append.Tokens(kCapacity);
+  append.Bind(CacheAppend{hidden, keys, tokens, kCapacity});
   append.Run(0, 9);  // nothing before the first token
-  EXPECT_EQ(append.template Values<uint32_t>(words)[0], 0u);
+  EXPECT_EQ(append.template Values<uint32_t>(tokens)[0], 0u);
   for (uint64_t position = 1; position <= 3; ++position) {
     append.template Values<TypeParam>(hidden)[0] = static_cast<TypeParam>(position);
     append.Run(position, static_cast<uint32_t>(10 * position));
   }
-  EXPECT_EQ(append.template Values<uint32_t>(words)[0],
+  EXPECT_EQ(append.template Values<uint32_t>(tokens)[0],
             30u);  // the third pair replaced the first
-  EXPECT_EQ(append.template Values<uint32_t>(words)[1], 20u);
+  EXPECT_EQ(append.template Values<uint32_t>(tokens)[1], 20u);
   EXPECT_EQ(append.template Values<TypeParam>(keys)[0], 3);
 
   OneNode<TypeParam> query;

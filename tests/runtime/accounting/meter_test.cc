@@ -81,7 +81,7 @@ TEST(Meter, TheFullDistributionOpensEveryCluster) {
 }
 
 // Only computed clusters count, those beyond the 64th too.
-TEST(Meter, OneWordOfManyClasses) {
+TEST(Meter, OneTokenOfManyClasses) {
   const std::vector<uint32_t> sizes(200, 3);
   const auto bytes = *SerialiseModel(TinyMicronetWith({.head_size = 0, .tails = sizes}));
   const auto model = *Model::FromBytes(bytes, {.backend = "ref"});
@@ -91,7 +91,7 @@ TEST(Meter, OneWordOfManyClasses) {
   const QueryWork& work = session->last_work();
   EXPECT_EQ(work.clusters.Count(), 2u);
   EXPECT_TRUE(work.clusters.Contains(151));
-  // 200 cluster rows of 8 with biases and their normaliser, 3 words without one and with theirs.
+  // 200 cluster rows of 8 with biases and their normaliser, 3 tokens without one and with theirs.
   OperationTally expected = {200 * 8, 200 * 8 + 199, 400};
   expected += OperationTally{3 * 8, 3 * 7 + 2, 6};
   expected += work.arithmetic;
@@ -151,7 +151,7 @@ TEST(Meter, SessionsCountWhatTheyDo) {
       ASSERT_TRUE(full->StepToken(kIds[t]).ok());
       ASSERT_TRUE(lazy->StepToken(kIds[t]).ok());
       ASSERT_TRUE(full->LogProbabilities(std::span<float>(all)).ok());
-      // The words of the cache: those of the last `capacity` tokens but the first.
+      // The tokens of the cache: those of the last `capacity` tokens but the first.
       const size_t stored = std::min<size_t>(t, capacity);
       const std::set<uint32_t> cached(kIds.begin() + static_cast<ptrdiff_t>(t - stored + 1),
                                       kIds.begin() + static_cast<ptrdiff_t>(t + 1));
@@ -177,17 +177,17 @@ TEST(Meter, SessionsCountWhatTheyDo) {
       nodes += full->last_work().arithmetic;
       ExpectTally(query, nodes);
 
-      // One word of the last tail: log p of its cluster, of itself, and the cache's pairs.
-      const uint32_t word = model->vocabulary_size() - 1;
-      ASSERT_TRUE(lazy->LogProbability(word).ok());
+      // One token of the last tail: log p of its cluster, of itself, and the cache's pairs.
+      const uint32_t last = model->vocabulary_size() - 1;
+      ASSERT_TRUE(lazy->LogProbability(last).ok());
       EXPECT_EQ(lazy->last_work().clusters, (ClusterSet{0, 2}));
       const double pairs = static_cast<double>(stored);
       const OperationTally mixed =
-          cached.contains(word) ? OperationTally{2, 2 + 4, 4} : OperationTally{0, 2 + 3, 1};
-      OperationTally one_word = {0, pairs, pairs};
-      one_word += mixed;
-      if (capacity > 0 && !cached.contains(word)) one_word += {0, 1, 0};
-      ExpectTally(lazy->last_work().arithmetic, one_word);
+          cached.contains(last) ? OperationTally{2, 2 + 4, 4} : OperationTally{0, 2 + 3, 1};
+      OperationTally one_token = {0, pairs, pairs};
+      one_token += mixed;
+      if (capacity > 0 && !cached.contains(last)) one_token += {0, 1, 0};
+      ExpectTally(lazy->last_work().arithmetic, one_token);
     }
   }
 }
@@ -218,7 +218,7 @@ TEST(Meter, FloatComponentsWithAFullWindow) {
   ExpectTally(Find(count, "cache.weights"), {32, 28, 0});
   ExpectTally(Find(count, "cache.weights.rescale"), {4, 0, 0});
   ExpectTally(Find(count, "cache.weights.softmax"), {0, 7, 7});
-  // 23 words, 4 additions each with a cache; 2 tails; 4 pairs.
+  // 23 tokens, 4 additions each with a cache; 2 tails; 4 pairs.
   ExpectTally(Find(count, "distribution"), {0, 23 * 4 + 4 + 4, 23 + 4});
   OperationTally sum;
   for (const Component& component : count.components) sum += component.operations;
@@ -401,7 +401,7 @@ TEST(Meter, NodesHaveTheOperationsOfTheirParts) {
   // Products and rescaling; query x keys, x positions, scale, rescaling, dequantised query, values.
   EXPECT_EQ(node("layers.0.qkv").multiplications, 22 * 8 + 44);
   EXPECT_EQ(node("layers.0.attention").multiplications, 36 + 36 + 12 + 44 + 6 + 60);
-  // 7 words with rows of 4, three times in four.
+  // 7 tokens with rows of 4, three times in four.
   EXPECT_EQ(node("softmax.tail.1").multiplications, (28 + 14) * 0.75);
   EXPECT_EQ(node("softmax.head").multiplications, 3 * 8 + 6);
   OperationTally sum = Find(count, "distribution");
@@ -410,7 +410,7 @@ TEST(Meter, NodesHaveTheOperationsOfTheirParts) {
 }
 
 // Slim Embedding's output layer (Li et al. 2018, section 3.2): M H / K products, whatever the
-// number of words, then K - 1 sums for each of them and its bias.
+// number of tokens, then K - 1 sums for each of them and its bias.
 TEST(Meter, CodedOutputsMultiplyEachSubVectorOnce) {
   CodedSynthesisSpec spec;
   spec.vocabulary_size = 30;

@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Words of WikiText-103's test text by bin.
+// Tokens of WikiText-103's test text by bin.
 const std::vector<uint64_t> kTestBins = {198232, 35479, 11858};
 
 MicronetCount CountOf(const SyntheticPlan& model) {
@@ -62,7 +62,7 @@ TEST(Micronet2019, DenseSumsAreKeptApart) {
   EXPECT_EQ(with.operations.others, 845247);
 }
 
-// One softmax over all words, and no projections whose bins' frequencies matter.
+// One softmax over all tokens, and no projections whose bins' frequencies matter.
 TEST(Micronet2019, TheNetworkWithoutBins) {
   const SyntheticPlan model(FindPreset("74M")->spec);
   EXPECT_FALSE(NeedsBinCounts(model.plan()));
@@ -182,7 +182,7 @@ TEST(Micronet2019, OneWeightLess) {
   const MicronetCount table = CountOf(model);
   EXPECT_EQ(weight.storage.nonzero - table.storage.nonzero, 1u);
   EXPECT_NEAR(weight.operations.multiplications - table.operations.multiplications, 1, 1e-6);
-  // A projection of the input runs for its bin's words only.
+  // A projection of the input runs for its bin's tokens only.
   --model.nonzeros.at(model.Find("embed.projections.0.weight"));
   const MicronetCount projection = CountOf(model);
   EXPECT_NEAR(table.operations.multiplications - projection.operations.multiplications,
@@ -246,7 +246,7 @@ ModelDraft OfManyWidths(bool quantised) {
     tensor.values = DenseF32{DecodedValues(tensor)};
     if (bits == 0) {
       DenseF16 halves;
-      for (const float value : DecodedValues(tensor)) halves.words.push_back(FloatToHalf(value));
+      for (const float value : DecodedValues(tensor)) halves.bits.push_back(FloatToHalf(value));
       tensor.values = std::move(halves);
     } else if (bits < 32) {
       QuantiseTensor(bits, tensor);
@@ -269,7 +269,7 @@ TEST(Micronet2019, EveryParameterAndProductCountsWithItsOwnBits) {
     const int activation = quantised ? 9 : 32;
     std::map<std::string, double> nonzeros;
     std::map<std::string, int> bits;
-    double words = 0, entries = 0;
+    double tokens = 0, entries = 0;
     for (const EncodedTensor& tensor : draft.tensors) {
       if (tensor.name.find(".ln") != std::string::npos) continue;
       const auto* const integers = std::get_if<Quantised>(&tensor.values);
@@ -279,10 +279,10 @@ TEST(Micronet2019, EveryParameterAndProductCountsWithItsOwnBits) {
       if (tensor.name.ends_with("pos_emb")) width = activation;
       double& used = nonzeros[tensor.name];
       for (const float value : DecodedValues(tensor)) used += value != 0;
-      words += used * width / 32;
+      tokens += used * width / 32;
       entries += static_cast<double>(Count(tensor.shape));
     }
-    EXPECT_EQ(count->storage.size, words);
+    EXPECT_EQ(count->storage.size, tokens);
     EXPECT_EQ(count->storage.mask, entries / 32);
     EXPECT_EQ(count->storage.quantisation, quantised ? (2 * 7 + 1) * (1 + 23.0 / 32) : 0);
 
@@ -342,7 +342,7 @@ TEST(Micronet2019, RecurrentCellsFollowTheSameFormulas) {
   const Plan plan = *Lower(*file);
   const auto count = CountMicronet2019(plan, CountNonzeros(plan.weights), {});
   ASSERT_TRUE(count.ok()) << count.status().message();
-  // 8 units of 6 inputs, 23 words; no entry is zero. Bias terms are additions.
+  // 8 units of 6 inputs, 23 tokens; no entry is zero. Bias terms are additions.
   const double weights = 32 * 6 + 32 * 8 + 23 * 8;
   EXPECT_DOUBLE_EQ(count->operations.multiplications, weights + 3 * 8);
   EXPECT_DOUBLE_EQ(count->operations.additions, 32 * 5 + 32 * 7 + 23 * 7 + 32 + 32 + 23 + 5 * 8);
@@ -350,7 +350,7 @@ TEST(Micronet2019, RecurrentCellsFollowTheSameFormulas) {
   EXPECT_EQ(count->storage.total, 23 * 6 + weights + 32 + 32 + 23);
 }
 
-// 30 words; rows of 4 sub-vectors of 3 and 2 elements; one LSTM layer of 8 units.
+// 30 tokens; rows of 4 sub-vectors of 3 and 2 elements; one LSTM layer of 8 units.
 CodedSynthesisSpec SmallCoded(std::vector<uint32_t> output_pools) {
   CodedSynthesisSpec spec;
   spec.vocabulary_size = 30;
@@ -366,8 +366,8 @@ MicronetCount CodedCountOf(const SyntheticPlan& model) {
   return *CountMicronet2019(model.plan(), model.nonzeros, {});
 }
 
-// Li et al. 2018, section 3.2: M H / K products once, then K - 1 sums for each word. Looking up the
-// input is free; a code counts with its bits.
+// Li et al. 2018, section 3.2: M H / K products once, then K - 1 sums for each token. Looking up
+// the input is free; a code counts with its bits.
 TEST(Micronet2019, CodedTables) {
   const SyntheticPlan model(SmallCoded({5, 4, 4, 4}));
   const MicronetCount count = CodedCountOf(model);

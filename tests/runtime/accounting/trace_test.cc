@@ -16,7 +16,7 @@ TEST(EncoderTrace, TokensOfASourceTakeOnePathForEachBin) {
   for (Block& block : draft.description.blocks) {
     auto* encoder = std::get_if<TransformerEncoder>(&block);
     if (encoder == nullptr) continue;
-    // Words 0 to 3, and the others with a table of their own.
+    // Tokens 0 to 3, and the others with a table of their own.
     std::vector<EmbeddingBin>& bins = encoder->embedding.bins;
     const Shape shape = draft.tensors[bins[0].table].shape;
     const auto add = [&](uint64_t rows) {

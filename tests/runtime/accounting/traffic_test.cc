@@ -54,8 +54,8 @@ uint64_t Distinct(const Model& model, const std::vector<NodeTraffic>& traffic, s
   return TotalBytes(DistinctMemory(traffic, memory));
 }
 
-// The network of examples/wikitext2 with fewer words: 6 layers of width 128, 4 heads of 32, inner
-// 512, window 97, cache 2,000; bins of 100, 200 and 300 words with rows of 128, 64 and 32.
+// The network of examples/wikitext2 with fewer tokens: 6 layers of width 128, 4 heads of 32, inner
+// 512, window 97, cache 2,000; bins of 100, 200 and 300 tokens with rows of 128, 64 and 32.
 TinyOptions DemoShapes() {
   TinyOptions options;
   options.quantised = true;
@@ -109,7 +109,7 @@ uint64_t StreamBytes() {
                          512 * 4 + 512 * 2 +                // inner
                          128 * 4 + 128 * 2;                 // outer
   const uint64_t hidden = 128 * 4 + 128 * 2;
-  // Keys in 9 bits, words, weights, total.
+  // Keys in 9 bits, tokens, weights, total.
   const uint64_t cache = 2000 * 128 * 9 / 8 + 2000 * 4 + 2000 * 4 + 4;
   const uint64_t normaliser = 3 * 4 + 2 * 4;   // and two values of the only tile
   const uint64_t head = 102 * 4 + normaliser;  // with its logits
@@ -120,7 +120,7 @@ uint64_t StreamBytes() {
 std::vector<NodeTraffic> FullTraffic(const Model& model, const TokenPath& path) {
   std::vector<NodeTraffic> traffic = Traffic(model, path);
   traffic.push_back(QueryTraffic(model.plan(), model.layout(), model.backend().real_bytes,
-                                 model.kernels(), path, QueryWords::kEvery));
+                                 model.kernels(), path, QueryTokens::kEvery));
   return traffic;
 }
 
@@ -242,11 +242,11 @@ TEST(TrafficOf, AClusterThatStaysClosedTouchesNothing) {
     EXPECT_TRUE(node.weights.empty() && node.read.empty() && node.written.empty()) << name;
   }
   EXPECT_FALSE(Find(*model, traffic, "softmax.tail.2").weights.empty());
-  const auto query = [&](QueryWords words) {
+  const auto query = [&](QueryTokens tokens) {
     const TokenPath path = {6, 0, {0, 2}};
     uint64_t bytes = 0;
     for (const FrameRange& range :
-         QueryTraffic(model->plan(), model->layout(), sizeof(float), model->kernels(), path, words)
+         QueryTraffic(model->plan(), model->layout(), sizeof(float), model->kernels(), path, tokens)
              .read) {
       bytes += range.bytes;
     }
@@ -256,9 +256,9 @@ TEST(TrafficOf, AClusterThatStaysClosedTouchesNothing) {
   for (const size_t index : {0, 2}) {
     logits += model->plan().buffer(model->plan().clusters[index].logits).count;
   }
-  EXPECT_EQ(query(QueryWords::kNamed), 2 * 3 * sizeof(float));         // normalisers
-  EXPECT_EQ(query(QueryWords::kLikely), (2 * 3 + 2) * sizeof(float));  // and a tile of each
-  EXPECT_EQ(query(QueryWords::kEvery), (2 * 3 + logits) * sizeof(float));
+  EXPECT_EQ(query(QueryTokens::kNamed), 2 * 3 * sizeof(float));         // normalisers
+  EXPECT_EQ(query(QueryTokens::kLikely), (2 * 3 + 2) * sizeof(float));  // and a tile of each
+  EXPECT_EQ(query(QueryTokens::kEvery), (2 * 3 + logits) * sizeof(float));
 }
 
 TEST(Merged, JoinsWhatTouchesAndDropsWhatIsEmpty) {
@@ -314,8 +314,8 @@ TEST(QueryMemory, OnlyQueriesTouchItAndTheyTouchNothingElseButState) {
   }
 }
 
-// Logits that a kernel can make again are written only where every word is looked at.
-// A query of few words does not store them; that of all words of one stream stores them in its
+// Logits that a kernel can make again are written only where every token is looked at.
+// A query of few tokens does not store them; that of all tokens of one stream stores them in its
 // answer, unless they might not be finite.
 TEST(TrafficOf, LogitsOfALargeClusterAreNotInTheStream) {
 #ifndef KINGLET_HAVE_CPU_BACKEND
@@ -329,27 +329,21 @@ TEST(TrafficOf, LogitsOfALargeClusterAreNotInTheStream) {
   const auto model = Open(options, "cpu");
   const TokenPath path{0, 0, ClusterSet{0}};
   std::vector<Kernel> kernels(model->kernels().begin(), model->kernels().end());
-  const auto bytes = [&](QueryWords words) {
-    auto traffic = TrafficOf(model->plan(), model->layout(), sizeof(float), kernels, path, words);
+  const auto bytes = [&](QueryTokens tokens) {
+    auto traffic = TrafficOf(model->plan(), model->layout(), sizeof(float), kernels, path, tokens);
     traffic.push_back(
-        QueryTraffic(model->plan(), model->layout(), sizeof(float), kernels, path, words));
+        QueryTraffic(model->plan(), model->layout(), sizeof(float), kernels, path, tokens));
     return Distinct(*model, traffic);
   };
-  const uint64_t of_all = bytes(QueryWords::kAnswer);
-  EXPECT_EQ(of_all, bytes(QueryWords::kNamed));
-  EXPECT_EQ(of_all, bytes(QueryWords::kLikely));
-  EXPECT_EQ(bytes(QueryWords::kEvery), of_all + 65700 * sizeof(float));
+  const uint64_t of_all = bytes(QueryTokens::kAnswer);
+  EXPECT_EQ(of_all, bytes(QueryTokens::kNamed));
+  EXPECT_EQ(of_all, bytes(QueryTokens::kLikely));
+  EXPECT_EQ(bytes(QueryTokens::kEvery), of_all + 65700 * sizeof(float));
   EXPECT_EQ(ClusterMadeInAnswer(model->plan(), kernels), 0u);
-  // A product of more than 256 MiB of weights could not be cancelled for too long.
-  std::vector<Kernel> long_kernels = kernels;
-  for (Kernel& kernel : long_kernels) {
-    for (Phase& phase : kernel.phases) phase.chunks = (uint64_t{256} << 20) / kPhaseChunkBytes + 1;
-  }
-  EXPECT_EQ(ClusterMadeInAnswer(model->plan(), long_kernels), std::nullopt);
-  for (Kernel& kernel : kernels) kernel.has_finite_logits = {};
+  for (Kernel& kernel : kernels) kernel.logits.are_finite = {};
   EXPECT_EQ(ClusterMadeInAnswer(model->plan(), kernels), std::nullopt);
-  EXPECT_EQ(bytes(QueryWords::kAnswer), of_all + 65700 * sizeof(float));
-  EXPECT_EQ(bytes(QueryWords::kNamed), of_all);
+  EXPECT_EQ(bytes(QueryTokens::kAnswer), of_all + 65700 * sizeof(float));
+  EXPECT_EQ(bytes(QueryTokens::kNamed), of_all);
 #endif
 }
 

@@ -13,7 +13,7 @@ namespace {
 // the hints of its bits, or 0 where one was missing.
 std::vector<double> HintsOf(const Model& model, Session& session, const std::string& text) {
   const TokenSpellings spellings(model, TokenStyle::kSpaced);
-  TokenGuide guide(spellings, TokenStyle::kSpaced, SpecialWordsOf(model));
+  TokenGuide guide(spellings, TokenStyle::kSpaced, SpecialTokensOf(model));
   std::vector<float> probabilities(model.vocabulary_size());
   std::vector<double> products;
   for (const char byte : text) {

@@ -35,10 +35,10 @@ TEST(LowerEmbedding, AUnitComesWithItsCache) {
   EXPECT_EQ(define.unit, block->define->unit);
   EXPECT_EQ(define.cache.rows(), 5u);
   EXPECT_EQ(plan->buffer(define.rows).count, 5u * block->width);
-  EXPECT_EQ(plan->buffer(define.words).count, 10u);
+  EXPECT_EQ(plan->buffer(define.row_index).count, 10u);
   // Map's 12 features, e again, the widest input of 32 and three outputs of 25.
   EXPECT_EQ(plan->buffer(define.work).count, 12u + 25 + 32 + 3 * 25);
-  for (const BufferId id : {define.work, define.rows, define.words}) {
+  for (const BufferId id : {define.work, define.rows, define.row_index}) {
     EXPECT_FALSE(plan->buffer(id).state);
   }
 }

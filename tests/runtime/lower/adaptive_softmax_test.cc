@@ -12,7 +12,7 @@ std::shared_ptr<const ModelFile> FileWith(const TinySoftmax& softmax) {
   return *ModelFile::FromBytes(*SerialiseModel(TinyMicronetWith(softmax)));
 }
 
-TEST(LowerSoftmax, TheHeadsProjectionServesWordsAndClusters) {
+TEST(LowerSoftmax, TheHeadsProjectionServesTokensAndClusters) {
   const auto file = FileWith({.head_columns = 3, .tail_input = TailInput::kFixedPoint15});
   const auto plan = Lower(*file);
   ASSERT_TRUE(plan.ok());
@@ -43,7 +43,7 @@ TEST(LowerSoftmax, AHeadOfClustersAlone) {
   EXPECT_EQ(plan->clusters[1].first, 0u);
 }
 
-TEST(LowerSoftmax, OneNormaliserMakesOneClusterOfAllWords) {
+TEST(LowerSoftmax, OneNormaliserMakesOneClusterOfAllTokens) {
   const auto file =
       FileWith({.tails = {4, 6, 1}, .reverse_rows = true, .normalisation = Normalisation::kWhole});
   const auto plan = Lower(*file);

@@ -29,7 +29,7 @@ TEST(LowerClassifier, AnEmbeddingAloneIsOneNode) {
   for (const BufferSpec& buffer : plan->buffers) EXPECT_FALSE(buffer.state) << buffer.name;
 }
 
-TEST(LowerClassifier, WordsGoIntoTheBagOneByOne) {
+TEST(LowerClassifier, TokensGoIntoTheBagOneByOne) {
   const auto file = FileOf({.hidden = 5, .max_pool = true, .padding = 2});
   const auto plan = Lower(*file);
   ASSERT_TRUE(plan.ok());
@@ -42,7 +42,7 @@ TEST(LowerClassifier, WordsGoIntoTheBagOneByOne) {
   EXPECT_EQ(plan->buffer(plan->classifier->logits).count, 4U);
   const BagAppend& append = *OpsOf<BagAppend>(*plan).at(0);
   EXPECT_EQ(append.padding, 2U);
-  for (const BufferId id : {append.sum, append.words, *append.largest}) {
+  for (const BufferId id : {append.sum, append.count, *append.largest}) {
     EXPECT_TRUE(plan->buffer(id).state);
   }
   EXPECT_EQ(plan->buffer(OpsOf<BagFeatures>(*plan).at(0)->out).count, 12U);

@@ -101,7 +101,7 @@ TEST(DenseLayers, MasksActivationsAndNormsOfTransformers) {
   ASSERT_EQ(attentions.size(), 2u);
   for (const WindowAttention* attention : attentions) {
     ASSERT_TRUE(attention->masked.has_value());
-    EXPECT_EQ(attention->masked->words, attentions[0]->masked->words);
+    EXPECT_EQ(attention->masked->tokens, attentions[0]->masked->tokens);
     EXPECT_FALSE(attention->restarts);
   }
   EXPECT_EQ(OpsOf<ApplyActivation>(plan).size(), 2u);

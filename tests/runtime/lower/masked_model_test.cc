@@ -16,7 +16,7 @@ struct LoweredMasked {
   Plan plan;
 };
 
-TEST(LowerMaskedModel, AWordSweepASegmentSweepAndOneForEachLayer) {
+TEST(LowerMaskedModel, ATokenSweepASegmentSweepAndOneForEachLayer) {
   const LoweredMasked lowered({.scores = 3, .layers = 3});
   const Plan& plan = lowered.plan;
   ASSERT_TRUE(plan.encoder.has_value());

@@ -18,9 +18,9 @@ std::vector<uint32_t> Ids(BestCandidates best) {
 }
 
 TEST(BestCandidates, AreTheFirstOfTheSortedListWhateverTheOrder) {
-  std::vector<Candidate> words;
-  for (uint32_t id = 0; id < 6; ++id) words.push_back({id, -0.5 * (id * 7 % 4)});  // some equal
-  std::vector<Candidate> sorted = words;
+  std::vector<Candidate> tokens;
+  for (uint32_t id = 0; id < 6; ++id) tokens.push_back({id, -0.5 * (id * 7 % 4)});  // some equal
+  std::vector<Candidate> sorted = tokens;
   std::stable_sort(sorted.begin(), sorted.end(), [](const Candidate& a, const Candidate& b) {
     return a.log_probability > b.log_probability;
   });
@@ -28,12 +28,12 @@ TEST(BestCandidates, AreTheFirstOfTheSortedListWhateverTheOrder) {
   do {
     for (size_t k = 0; k <= 7; ++k) {
       BestCandidates best(k);
-      for (const Candidate& word : words) best.Offer(word);
+      for (const Candidate& token : tokens) best.Offer(token);
       const std::vector<uint32_t> ids = Ids(best);
       ASSERT_EQ(ids.size(), std::min<size_t>(k, 6));
       for (size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(ids[i], sorted[i].id);
     }
-  } while (std::next_permutation(words.begin(), words.end(), earlier));
+  } while (std::next_permutation(tokens.begin(), tokens.end(), earlier));
 }
 
 TEST(BestCandidates, TakeAnythingUntilThereAreEnough) {
@@ -47,21 +47,21 @@ TEST(BestCandidates, TakeAnythingUntilThereAreEnough) {
   EXPECT_FALSE(best.CouldTake(-3.5));
 }
 
-TEST(SortByProbability, SortsManyWordsAndStopsBetweenParts) {
+TEST(SortByProbability, SortsManyTokensAndStopsBetweenParts) {
   for (const size_t count : {size_t{0}, size_t{1}, size_t{65536}, size_t{65537}, size_t{300000}}) {
-    std::vector<Candidate> words(count);
-    for (uint32_t id = 0; id < count; ++id) words[id] = {id, -0.25 * (id * 2654435761U % 1000)};
-    std::vector<Candidate> expected = words;
+    std::vector<Candidate> tokens(count);
+    for (uint32_t id = 0; id < count; ++id) tokens[id] = {id, -0.25 * (id * 2654435761U % 1000)};
+    std::vector<Candidate> expected = tokens;
     std::sort(expected.begin(), expected.end(), MoreProbable);
     int asked = 0;
-    ASSERT_TRUE(SortByProbability(words, [&asked] {
+    ASSERT_TRUE(SortByProbability(tokens, [&asked] {
                   ++asked;
                   return Status();
                 }).ok());
-    for (size_t i = 0; i < count; ++i) ASSERT_EQ(words[i].id, expected[i].id) << count;
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(tokens[i].id, expected[i].id) << count;
     EXPECT_EQ(asked > 0, count > 65536);
     const auto stop = [] { return Status(KINGLET_CANCELLED, "stopped"); };
-    EXPECT_EQ(SortByProbability(words, stop).ok(), count <= 65536);
+    EXPECT_EQ(SortByProbability(tokens, stop).ok(), count <= 65536);
   }
 }
 

@@ -1,4 +1,4 @@
-// Compares the cache's contribution to a word with the same model without a cache, and with log p.
+// Compares the cache's contribution to a token with the same model without a cache, and with log p.
 #include "runtime/queries/cache_contribution_query.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The order of intervals and the clusters that they need. tests/runtime/session_words_test.cc
+// The order of intervals and the clusters that they need. tests/runtime/session_tokens_test.cc
 // compares intervals with their definition.
 #include "runtime/queries/intervals.h"
 
@@ -21,7 +21,7 @@ TEST(Intervals, AreInProportionToProbabilities) {
       std::vector<double> p(40);
       ASSERT_TRUE(session->Probabilities(std::span<double>(p)).ok());
       double sum = 0;
-      for (const double of_word : p) sum += of_word;
+      for (const double of_token : p) sum += of_token;
       uint64_t end = 0;
       for (uint32_t id = 0; id < 40; ++id) {
         const auto interval = session->IntervalOf(id);
@@ -37,7 +37,7 @@ TEST(Intervals, AreInProportionToProbabilities) {
   }
 }
 
-TEST(Intervals, NeedTheHeadAndTheClusterOfTheWord) {
+TEST(Intervals, NeedTheHeadAndTheClusterOfTheToken) {
   const auto session = StartTiny(TinyMicronet(SmallCacheOptions()));
   ASSERT_TRUE(session->StepToken(0).ok());
   ASSERT_TRUE(session->IntervalOf(1).ok());
@@ -45,7 +45,7 @@ TEST(Intervals, NeedTheHeadAndTheClusterOfTheWord) {
   const auto last = session->IntervalOf(39);
   ASSERT_TRUE(last.ok());
   EXPECT_EQ(session->clusters_opened(), (ClusterSet{0, 2}));
-  EXPECT_EQ(*session->WordAt(static_cast<uint32_t>(last->low)), 39u);
+  EXPECT_EQ(*session->TokenAt(static_cast<uint32_t>(last->low)), 39u);
   EXPECT_EQ(session->clusters_opened(), (ClusterSet{0, 2}));
 }
 

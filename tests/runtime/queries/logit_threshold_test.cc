@@ -18,14 +18,14 @@ void ExpectExact(T largest, const ClusterTerms<T>& terms, T threshold) {
   const T least = LogitThreshold(largest, terms, threshold, tally);
   EXPECT_GT(tally.Total(), 0);
   if (least == infinity) {
-    EXPECT_LT(ref::WordLogProbability(largest, terms), threshold);
+    EXPECT_LT(ref::TokenLogProbability(largest, terms), threshold);
     return;
   }
   EXPECT_LE(least, largest);
-  EXPECT_GE(ref::WordLogProbability(least, terms), threshold);
+  EXPECT_GE(ref::TokenLogProbability(least, terms), threshold);
   const T below = std::nextafter(least, -infinity);
   if (std::isfinite(below) && least < largest) {
-    EXPECT_FALSE(ref::WordLogProbability(below, terms) >= threshold)
+    EXPECT_FALSE(ref::TokenLogProbability(below, terms) >= threshold)
         << least << " for " << threshold;
   }
 }
@@ -42,12 +42,12 @@ void ExpectExactThresholds() {
     terms.parent = random.Below(2) == 0 ? T{0} : static_cast<T>(-8 * random.Unit());
     terms.keep = random.Below(2) == 0 ? -T{0} : static_cast<T>(-0.1);
     const T logit = largest - static_cast<T>(15 * random.Unit());
-    const T own = ref::WordLogProbability(logit, terms);
+    const T own = ref::TokenLogProbability(logit, terms);
     ExpectExact(largest, terms, own);
     ExpectExact(largest, terms, std::nextafter(own, infinity));
     ExpectExact(largest, terms, static_cast<T>(-20 * random.Unit()));
     ExpectExact(largest, terms, T{1});
-    // Below every word.
+    // Below every token.
     OperationTally tally;
     EXPECT_EQ(LogitThreshold(largest, terms, -infinity, tally), std::numeric_limits<T>::lowest());
   }

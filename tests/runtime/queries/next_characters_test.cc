@@ -11,12 +11,12 @@ namespace kinglet::next_characters_test {
 namespace {
 
 TEST(NextCharacters, AreCodePointsOrBytesThatBeginNoCharacter) {
-  const std::vector<std::string> words = {
+  const std::vector<std::string> tokens = {
       "the",         "t", "th\xC3\xA9", "th\xC3",         "th\xC3z",
       "th\xC3\xA9z", "a", "th\xFF",     "th\xE2\x80\x99", "tho"};
-  const auto segments = Vocabulary::Pack(words);
+  const auto segments = Vocabulary::Pack(tokens);
   ASSERT_TRUE(segments.ok());
-  const auto vocabulary = Vocabulary::FromSegments(static_cast<uint32_t>(words.size()),
+  const auto vocabulary = Vocabulary::FromSegments(static_cast<uint32_t>(tokens.size()),
                                                    segments->words, segments->ranks);
   ASSERT_TRUE(vocabulary.ok());
   const auto texts = [&](const std::string& prefix) {
@@ -37,7 +37,7 @@ TEST(NextCharacters, AreCodePointsOrBytesThatBeginNoCharacter) {
 
   const PrefixParts parts = SplitByNextCharacter(*vocabulary, "th");
   const auto part = [&](uint32_t id) { return parts.characters[parts.part_of[id]].text; };
-  // The byte, although words of a character that begins with it are between its words.
+  // The byte, although tokens of a character that begins with it are between its tokens.
   EXPECT_EQ(part(3), "\xC3");
   EXPECT_EQ(part(4), "\xC3");
   EXPECT_EQ(part(5), "\xC3\xA9");

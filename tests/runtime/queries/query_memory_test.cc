@@ -14,7 +14,7 @@ TEST(QueryMemory, IsReservedForTheLargestQueryOfAtMostEightStreams) {
   EXPECT_EQ(few.tables.size(), 3u);
   EXPECT_EQ(many.tables.size(), kLanesTogether);
   for (const ClusterPlan& cluster : model.plan().clusters) {
-    EXPECT_GE(few.words.capacity(), cluster.size);
+    EXPECT_GE(few.tokens.capacity(), cluster.size);
     EXPECT_GE(few.places.capacity(), cluster.size + kPlacesMargin);  // fewer than a tile has
   }
   EXPECT_EQ(few.held_ids.size(), 6u);

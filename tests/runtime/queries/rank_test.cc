@@ -1,4 +1,4 @@
-// Which clusters a rank computes. tests/runtime/session_words_test.cc checks its answers.
+// Which clusters a rank computes. tests/runtime/session_tokens_test.cc checks its answers.
 #include "runtime/queries/rank.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ TEST(Rank, DoesNotComputeTailsThatCannotMatter) {
   EXPECT_TRUE(session->clusters_opened().Contains(2));
 }
 
-TEST(Rank, OfEqualWordsIsByLowerIdFirst) {
+TEST(Rank, OfEqualTokensIsByLowerIdFirst) {
   ModelDraft draft = WithImprobableTails();
   const auto* softmax = FindBlock<AdaptiveSoftmax>(draft.description);
   for (float& value : FloatsOf(draft, *softmax->head_table)) value = 0.25f;

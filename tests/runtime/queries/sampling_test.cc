@@ -38,13 +38,13 @@ TEST(Sampling, UniformDrawsAreTheDocumentedDigest) {
   EXPECT_NE(UniformDraw(1, 2, 3), UniformDraw(1, 3, 2));
 }
 
-// The mass itself, of random words whose probabilities add up to `share`.
+// The mass itself, of random tokens whose probabilities add up to `share`.
 TEST(Sampling, BoundsHoldForEveryTemperature) {
   TestRandom random(3);
   for (int round = 0; round < 2000; ++round) {
-    const uint32_t words = 1 + random.Below(50);
+    const uint32_t tokens = 1 + random.Below(50);
     const double share = std::exp(-10.0 * random.Below(1000) / 1000);
-    std::vector<double> weights(words);
+    std::vector<double> weights(tokens);
     double sum = 0;
     for (double& weight : weights) {
       weight = std::exp(8.0 * random.Signed());
@@ -55,13 +55,13 @@ TEST(Sampling, BoundsHoldForEveryTemperature) {
       weight *= share / sum;
       largest = std::max(largest, weight);
     }
-    const double reference = std::log(largest) + random.Below(3);  // some other word may be larger
+    const double reference = std::log(largest) + random.Below(3);  // some other token may be larger
     for (const double temperature : {0.01, 0.1, 0.5, 0.9, 1.0, 1.1, 2.0, 10.0, 1000.0}) {
       double exact = 0;
       for (const double weight : weights) {
         exact += std::exp((std::log(weight) - reference) / temperature);
       }
-      const MassBounds bounds = BoundMass(std::log(share), words, temperature, reference);
+      const MassBounds bounds = BoundMass(std::log(share), tokens, temperature, reference);
       ASSERT_LE(bounds.low, exact) << temperature;
       ASSERT_GE(bounds.high, exact * (1 - 1e-12)) << temperature;
       ASSERT_TRUE(std::isfinite(bounds.high));
@@ -130,21 +130,21 @@ TEST(Sampling, AnEarlyChoiceIsNeverTakenBack) {
 
 using State = Nucleus::State;
 
-TEST(Sampling, ANucleusEndsWithTheWordThatReachesItsShare) {
+TEST(Sampling, ANucleusEndsWithTheTokenThatReachesItsShare) {
   const std::vector<double> sums = {4, 6, 7, 7.5};
   const std::vector<MassBounds> exact = {MassBounds::Exactly(5), MassBounds::Exactly(3)};
-  const auto words = [&](double top_p, bool all = true) {
+  const auto tokens = [&](double top_p, bool all = true) {
     const Nucleus nucleus = FindNucleus(sums, all, exact, top_p);
-    return nucleus.state == State::kKnown ? nucleus.words : 0;
+    return nucleus.state == State::kKnown ? nucleus.tokens : 0;
   };
-  EXPECT_EQ(words(1e-300), 1u);
-  EXPECT_EQ(words(0.5), 1u);
-  EXPECT_EQ(words(0.5000001), 2u);
-  EXPECT_EQ(words(0.75), 2u);
-  EXPECT_EQ(words(0.9), 4u);
-  EXPECT_EQ(words(0.99), 4u);  // all words, whatever rounding made of their sum
-  EXPECT_EQ(words(0.99, false), 0u);
-  EXPECT_EQ(FindNucleus(sums, false, exact, 0.99).state, State::kNeedsWords);
+  EXPECT_EQ(tokens(1e-300), 1u);
+  EXPECT_EQ(tokens(0.5), 1u);
+  EXPECT_EQ(tokens(0.5000001), 2u);
+  EXPECT_EQ(tokens(0.75), 2u);
+  EXPECT_EQ(tokens(0.9), 4u);
+  EXPECT_EQ(tokens(0.99), 4u);  // all tokens, whatever rounding made of their sum
+  EXPECT_EQ(tokens(0.99, false), 0u);
+  EXPECT_EQ(FindNucleus(sums, false, exact, 0.99).state, State::kNeedsTokens);
 }
 
 // A nucleus that is decided from bounds is the one that all masses within these bounds give.
@@ -167,10 +167,10 @@ TEST(Sampling, ANucleusThatIsKnownEarlyIsNeverTakenBack) {
           FindNucleus(sums, all, std::vector<MassBounds>{MassBounds::Exactly(mass)}, top_p);
       ASSERT_NE(late.state, State::kNeedsMasses);
       if (early.state == State::kKnown) {
-        ASSERT_EQ(late.words, early.words) << round;
+        ASSERT_EQ(late.tokens, early.tokens) << round;
       }
-      if (early.state == State::kNeedsWords) {
-        ASSERT_EQ(late.state, State::kNeedsWords);
+      if (early.state == State::kNeedsTokens) {
+        ASSERT_EQ(late.state, State::kNeedsTokens);
       }
     }
   }

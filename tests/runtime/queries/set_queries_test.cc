@@ -1,4 +1,4 @@
-// Which clusters queries about sets compute. tests/runtime/session_words_test.cc checks their
+// Which clusters queries about sets compute. tests/runtime/session_tokens_test.cc checks their
 // answers.
 #include "runtime/queries/set_queries.h"
 
@@ -14,7 +14,7 @@ namespace {
 TEST(SetQueries, DoNotComputeClustersThatCannotMatter) {
   const auto session = StartTiny(WithImprobableTails());
   ASSERT_TRUE(session->StepToken(0).ok());
-  const WordSet none(40), some(40, std::vector<uint32_t>{1, 2, 39});
+  const TokenSet none(40), some(40, std::vector<uint32_t>{1, 2, 39});
   EXPECT_TRUE(session->TopKOf(none, 3)->empty());
   EXPECT_TRUE(session->TopKOf(some, 0)->empty());
   EXPECT_EQ(*session->ProbabilityOf(none), 0);

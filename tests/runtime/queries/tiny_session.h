@@ -15,7 +15,7 @@
 
 namespace kinglet {
 
-// Three clusters, 40 words and a neural cache of 6 pairs.
+// Three clusters, 40 tokens and a neural cache of 6 pairs.
 inline TinyOptions SmallCacheOptions() {
   TinyOptions options;
   options.vocabulary_size = 40;

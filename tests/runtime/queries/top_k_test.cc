@@ -22,7 +22,7 @@ TEST(Distribution, TopKDoesNotComputeTailsThatCannotMatter) {
   EXPECT_EQ(session->clusters_opened(), (ClusterSet{0, 1, 2}));
 }
 
-TEST(Distribution, ACachedWordOpensItsTailWhenItCouldMatter) {
+TEST(Distribution, ACachedTokenOpensItsTailWhenItCouldMatter) {
   ModelDraft draft = WithImprobableTails();
   const auto* softmax = FindBlock<AdaptiveSoftmax>(draft.description);
   const uint32_t rare = softmax->tails[1].first + 1;
@@ -36,10 +36,10 @@ TEST(Distribution, ACachedWordOpensItsTailWhenItCouldMatter) {
   EXPECT_GT(*session->LogProbability(rare), -10);
 }
 
-TEST(Distribution, EqualWordsComeByLowerIdFirst) {
+TEST(Distribution, EqualTokensComeByLowerIdFirst) {
   ModelDraft draft = TinyMicronet(SmallCacheOptions());
   const auto* softmax = FindBlock<AdaptiveSoftmax>(draft.description);
-  // All rows of the head alike: all its words are equally probable.
+  // All rows of the head alike: all its tokens are equally probable.
   for (float& value : FloatsOf(draft, *softmax->head_table)) value = 0.25f;
   for (float& value : FloatsOf(draft, *softmax->head_bias)) value = 1.0f;
   for (float& value : FloatsOf(draft, *softmax->cluster_bias)) value = -60.0f;
@@ -50,9 +50,9 @@ TEST(Distribution, EqualWordsComeByLowerIdFirst) {
   for (uint32_t i = 0; i < softmax->head_size; ++i) EXPECT_EQ((*top)[i].id, i);
 }
 
-// A lane that is asked alone keeps its table of cached words from token to token, a lane that
-// shares the table does not: its words come in another order.
-TEST(Distribution, TheWorkOfTopKDependsOnNoOrderOfCachedWords) {
+// A lane that is asked alone keeps its table of cached tokens from token to token, a lane that
+// shares the table does not: its tokens come in another order.
+TEST(Distribution, TheWorkOfTopKDependsOnNoOrderOfCachedTokens) {
   TinyOptions options = SmallCacheOptions();
   options.cache_capacity = 60;
   options.vocabulary_size = 400;

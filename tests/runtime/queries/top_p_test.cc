@@ -1,4 +1,4 @@
-// Which clusters a nucleus computes, and where it ends. tests/runtime/session_words_test.cc checks
+// Which clusters a nucleus computes, and where it ends. tests/runtime/session_tokens_test.cc checks
 // its answers.
 #include "runtime/queries/top_p.h"
 
@@ -20,15 +20,15 @@ TEST(TopP, DoesNotComputeTailsThatCannotMatter) {
   EXPECT_EQ(session->clusters_opened(), (ClusterSet{0, 1, 2}));
 }
 
-// Without its tails the head has equally probable words only.
-TEST(TopP, EndsWithTheWordThatReachesTheShare) {
+// Without its tails the head has equally probable tokens only.
+TEST(TopP, EndsWithTheTokenThatReachesTheShare) {
   ModelDraft draft = TinyMicronet({.bins = 1, .vocabulary_size = 16});
   const auto* softmax = FindBlock<AdaptiveSoftmax>(draft.description);
   for (float& value : FloatsOf(draft, *softmax->head_table)) value = 0.25f;
   for (float& value : FloatsOf(draft, *softmax->head_bias)) value = 1.0f;
   const auto session = StartTiny(draft);
   ASSERT_TRUE(session->StepToken(5).ok());
-  // A word has a sixteenth, but for rounding.
+  // A token has a sixteenth, but for rounding.
   for (uint32_t n = 1; n <= 16; ++n) {
     const auto nucleus = session->TopP(n / 16.0 - 1e-6);
     ASSERT_TRUE(nucleus.ok());

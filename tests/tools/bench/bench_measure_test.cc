@@ -169,7 +169,7 @@ TEST(Measure, TheRooflineIsThatOfTheBytesTouched) {
     const TokenPath path{6, 0, {0, 1, 2}};  // window 6, cache 4
     auto traffic = TrafficOf(model->plan(), model->layout(), real_bytes, model->kernels(), path);
     traffic.push_back(QueryTraffic(model->plan(), model->layout(), real_bytes, model->kernels(),
-                                   path, QueryWords::kEvery));
+                                   path, QueryTokens::kEvery));
     const std::vector<std::byte> memory(model->layout().scratch_bytes +
                                         model->layout().state_bytes);
     const StreamMemory stream{memory.data(), memory.data() + model->layout().scratch_bytes,

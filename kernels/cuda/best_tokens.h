@@ -1,10 +1,10 @@
-// The best of many values, found by a thread block: part of ranking words (ranking.h). C++17.
+// The best of many values, found by a thread block: part of ranking tokens (ranking.h). C++17.
 //
 // Every thread reads some of the values, every warp finds its best by a butterfly of shuffles, and
 // one thread combines the warps' results from shared memory. Comparisons are exact and ties go to
 // the lower id, so the result does not depend on the order of the threads.
-#ifndef KINGLET_KERNELS_CUDA_BEST_WORDS_H_
-#define KINGLET_KERNELS_CUDA_BEST_WORDS_H_
+#ifndef KINGLET_KERNELS_CUDA_BEST_TOKENS_H_
+#define KINGLET_KERNELS_CUDA_BEST_TOKENS_H_
 
 #include <cstdint>
 
@@ -13,32 +13,32 @@
 
 namespace kinglet::cuda::internal {
 
-struct RankedWord {
+struct RankedToken {
   float value;
   uint32_t id;
-  KINGLET_HOST_DEVICE static RankedWord None() {
+  KINGLET_HOST_DEVICE static RankedToken None() {
     return {-kinglet::internal::FloatFromBits(0x7f800000u), UINT32_MAX};
   }
-  KINGLET_HOST_DEVICE bool IsBetterThan(const RankedWord& other) const {
+  KINGLET_HOST_DEVICE bool IsBetterThan(const RankedToken& other) const {
     return value != other.value ? value > other.value : id < other.id;
   }
 };
 
 // Block-wide: of_warps[w] = the best of at(i), over the i < n that warp w reads.
 template <class At>
-KINGLET_HOST_DEVICE void WarpBests(const Block& block, uint32_t n, RankedWord* of_warps,
+KINGLET_HOST_DEVICE void WarpBests(const Block& block, uint32_t n, RankedToken* of_warps,
                                    const At& at) {
   block.EachWarp([&](const Warp& warp) {
     PerThread<float> values;
     PerThread<uint32_t> ids;
-    const auto take = [&](uint32_t reg, const RankedWord& word) {
-      if (!word.IsBetterThan({values[reg], ids[reg]})) return;
-      values[reg] = word.value;
-      ids[reg] = word.id;
+    const auto take = [&](uint32_t reg, const RankedToken& token) {
+      if (!token.IsBetterThan({values[reg], ids[reg]})) return;
+      values[reg] = token.value;
+      ids[reg] = token.id;
     };
     warp.EachThread([&](uint32_t thread, uint32_t reg) {
-      values[reg] = RankedWord::None().value;
-      ids[reg] = RankedWord::None().id;
+      values[reg] = RankedToken::None().value;
+      ids[reg] = RankedToken::None().id;
       for (uint32_t i = warp.index() * kWarpThreads + thread; i < n; i += block.threads()) {
         take(reg, at(i));
       }
@@ -59,8 +59,8 @@ KINGLET_HOST_DEVICE void WarpBests(const Block& block, uint32_t n, RankedWord* o
 // Block-wide: the best of at(i) for i < n, returned to every thread. `of_warps` is shared memory of
 // kMaxWarps values, which may be reused after one more barrier.
 template <class At>
-KINGLET_HOST_DEVICE RankedWord BlockBest(const Block& block, uint32_t n, RankedWord* of_warps,
-                                         const At& at) {
+KINGLET_HOST_DEVICE RankedToken BlockBest(const Block& block, uint32_t n, RankedToken* of_warps,
+                                          const At& at) {
   WarpBests(block, n, of_warps, at);
   block.ForEach(1, [&](uint64_t) {
     for (uint32_t i = 1; i < block.warps(); ++i) {
@@ -96,52 +96,52 @@ KINGLET_HOST_DEVICE uint64_t BlockUnion(const Block& block, uint32_t n, uint64_t
   return found;
 }
 
-// The k best words found so far, best first, in shared memory. One thread at a time changes it.
-struct BestWords {
+// The k best tokens found so far, best first, in shared memory. One thread at a time changes it.
+struct BestTokens {
   static constexpr uint32_t kMost = 64;
-  RankedWord words[kMost];
+  RankedToken tokens[kMost];
   uint32_t count;
   uint32_t taken;  // how many the last round of TakeBest took
 
-  // Whether a word whose value is at most `bound` could be among the k best; Takes: whether this
-  // word is.
+  // Whether a token whose value is at most `bound` could be among the k best; Takes: whether this
+  // token is.
   KINGLET_HOST_DEVICE bool CouldTake(float bound, uint32_t k) const {
-    return count < k || !(bound < words[k - 1].value);
+    return count < k || !(bound < tokens[k - 1].value);
   }
-  KINGLET_HOST_DEVICE bool Takes(const RankedWord& word, uint32_t k) const {
-    return count < k || word.IsBetterThan(words[k - 1]);
+  KINGLET_HOST_DEVICE bool Takes(const RankedToken& token, uint32_t k) const {
+    return count < k || token.IsBetterThan(tokens[k - 1]);
   }
-  // REQUIRES: Takes(word, k).
-  KINGLET_HOST_DEVICE void Insert(const RankedWord& word, uint32_t k) {
+  // REQUIRES: Takes(token, k).
+  KINGLET_HOST_DEVICE void Insert(const RankedToken& token, uint32_t k) {
     if (count < k) ++count;
     uint32_t i = count - 1;
-    for (; i > 0 && word.IsBetterThan(words[i - 1]); --i) words[i] = words[i - 1];
-    words[i] = word;
+    for (; i > 0 && token.IsBetterThan(tokens[i - 1]); --i) tokens[i] = tokens[i - 1];
+    tokens[i] = token;
   }
 };
 
 // Block-wide: moves values that belong to the k best from values[0, n), which is shared memory, to
 // `best`, until no such value is left. In each round every warp proposes its best value. Minus
-// infinity replaces values that were taken. id_of(i) is the word of value i, rising with i; words
+// infinity replaces values that were taken. id_of(i) is the token of value i, rising with i; tokens
 // with skip(id) are taken, but not added to `best`.
 template <class IdOf, class Skip>
 KINGLET_HOST_DEVICE void TakeBest(const Block& block, uint32_t n, float* values, uint32_t k,
-                                  RankedWord* of_warps, BestWords& best, const IdOf& id_of,
+                                  RankedToken* of_warps, BestTokens& best, const IdOf& id_of,
                                   const Skip& skip) {
   do {
     WarpBests(block, n, of_warps, [&](uint32_t i) {
-      return RankedWord{values[i], i};  // ties: id_of rises with i
+      return RankedToken{values[i], i};  // ties: id_of rises with i
     });
     block.ForEach(1, [&](uint64_t) {
       best.taken = 0;
       for (uint32_t w = 0; w < block.warps(); ++w) {
-        const RankedWord found = of_warps[w];
-        if (found.id == UINT32_MAX || !(found.value > RankedWord::None().value)) continue;
-        const RankedWord word = {found.value, id_of(found.id)};
-        if (!best.Takes(word, k)) continue;
+        const RankedToken found = of_warps[w];
+        if (found.id == UINT32_MAX || !(found.value > RankedToken::None().value)) continue;
+        const RankedToken token = {found.value, id_of(found.id)};
+        if (!best.Takes(token, k)) continue;
         ++best.taken;
-        values[found.id] = RankedWord::None().value;
-        if (!skip(word.id)) best.Insert(word, k);
+        values[found.id] = RankedToken::None().value;
+        if (!skip(token.id)) best.Insert(token, k);
       }
     });
   } while (best.taken != 0);
@@ -149,4 +149,4 @@ KINGLET_HOST_DEVICE void TakeBest(const Block& block, uint32_t n, float* values,
 
 }  // namespace kinglet::cuda::internal
 
-#endif  // KINGLET_KERNELS_CUDA_BEST_WORDS_H_
+#endif  // KINGLET_KERNELS_CUDA_BEST_TOKENS_H_

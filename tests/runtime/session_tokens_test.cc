@@ -1,4 +1,4 @@
-// The queries that look for words, against brute force, on every backend.
+// The queries that look for tokens, against brute force, on every backend.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/word_query_check.h"
 
-namespace kinglet::session_words_test {
+namespace kinglet::session_tokens_test {
 namespace {
 
 void ExpectAsBruteForce(const std::shared_ptr<const Model>& model, EmptyCache empty_cache) {
@@ -25,7 +25,7 @@ void ExpectAsBruteForce(const std::shared_ptr<const Model>& model, EmptyCache em
   for (const auto& [kind, check] : report->kinds) EXPECT_GT(check.made, 0u) << kind;
 }
 
-TEST(SessionWords, AnswersAreThoseOfBruteForce) {
+TEST(SessionTokens, AnswersAreThoseOfBruteForce) {
   for (const Backend& backend : Backends()) {
     for (const bool quantised : {false, true}) {
       for (const EmptyCache empty : {EmptyCache::kReference, EmptyCache::kNormalised}) {
@@ -38,7 +38,7 @@ TEST(SessionWords, AnswersAreThoseOfBruteForce) {
 }
 
 // Tiles of logits, a head whose last tile also has logits of clusters, no cache, one cluster.
-TEST(SessionWords, AnswersOfLargeClustersAreThoseOfBruteForce) {
+TEST(SessionTokens, AnswersOfLargeClustersAreThoseOfBruteForce) {
   TinyOptions options;
   options.vocabulary_size = 9000;
   for (const int bins : {1, 2, 3}) {
@@ -49,26 +49,26 @@ TEST(SessionWords, AnswersOfLargeClustersAreThoseOfBruteForce) {
   ExpectAsBruteForce(Open(TinyRecurrent({.cache_capacity = 5}), "cpu"), EmptyCache::kReference);
 }
 
-class SessionWordsTest : public testing::Test {
+class SessionTokensTest : public testing::Test {
  protected:
-  SessionWordsTest() : model_(Open(TinyMicronet(WholeOptions(false)), "cpu")) {
+  SessionTokensTest() : model_(Open(TinyMicronet(WholeOptions(false)), "cpu")) {
     session_ = Start(model_);
   }
   std::shared_ptr<const Model> model_;
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(SessionWordsTest, NothingIsAnsweredBeforeTheFirstToken) {
+TEST_F(SessionTokensTest, NothingIsAnsweredBeforeTheFirstToken) {
   EXPECT_EQ(session_->TopP(0.5).status().code(), KINGLET_NO_TOKEN_YET);
   EXPECT_EQ(session_->Rank(0).status().code(), KINGLET_NO_TOKEN_YET);
-  EXPECT_EQ(session_->TopKOf(WordSet(40), 1).status().code(), KINGLET_NO_TOKEN_YET);
-  EXPECT_EQ(session_->ProbabilityOf(WordSet(40)).status().code(), KINGLET_NO_TOKEN_YET);
+  EXPECT_EQ(session_->TopKOf(TokenSet(40), 1).status().code(), KINGLET_NO_TOKEN_YET);
+  EXPECT_EQ(session_->ProbabilityOf(TokenSet(40)).status().code(), KINGLET_NO_TOKEN_YET);
   EXPECT_EQ(session_->NextCharacters("t").status().code(), KINGLET_NO_TOKEN_YET);
   EXPECT_EQ(session_->IntervalOf(0).status().code(), KINGLET_NO_TOKEN_YET);
-  EXPECT_EQ(session_->WordAt(0).status().code(), KINGLET_NO_TOKEN_YET);
+  EXPECT_EQ(session_->TokenAt(0).status().code(), KINGLET_NO_TOKEN_YET);
 }
 
-TEST_F(SessionWordsTest, ArgumentsOutOfTheirRangesAreRefused) {
+TEST_F(SessionTokensTest, ArgumentsOutOfTheirRangesAreRefused) {
   ASSERT_TRUE(session_->StepToken(3).ok());
   for (const double share : {0.0, -0.5, 1.0000001, std::numeric_limits<double>::infinity(),
                              std::numeric_limits<double>::quiet_NaN()}) {
@@ -78,15 +78,15 @@ TEST_F(SessionWordsTest, ArgumentsOutOfTheirRangesAreRefused) {
   EXPECT_EQ(session_->TopP(std::numeric_limits<double>::denorm_min())->size(), 1u);
   EXPECT_EQ(session_->Rank(40).status().code(), KINGLET_ID_OUT_OF_RANGE);
   EXPECT_EQ(session_->IntervalOf(40).status().code(), KINGLET_ID_OUT_OF_RANGE);
-  EXPECT_EQ(session_->TopKOf(WordSet(41), 1).status().code(), KINGLET_INVALID_ARGUMENT);
-  EXPECT_EQ(session_->ProbabilityOf(WordSet(39)).status().code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(session_->TopKOf(TokenSet(41), 1).status().code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(session_->ProbabilityOf(TokenSet(39)).status().code(), KINGLET_INVALID_ARGUMENT);
   EXPECT_EQ(session_->Rank(0, 1).status().code(), KINGLET_INVALID_ARGUMENT);
-  EXPECT_EQ(session_->WordAt(0).status().code(), KINGLET_OK);
-  EXPECT_EQ(session_->WordAt(UINT32_MAX).status().code(), KINGLET_OK);
-  EXPECT_EQ(*session_->WordAt(UINT32_MAX), 39u);
+  EXPECT_EQ(session_->TokenAt(0).status().code(), KINGLET_OK);
+  EXPECT_EQ(session_->TokenAt(UINT32_MAX).status().code(), KINGLET_OK);
+  EXPECT_EQ(*session_->TokenAt(UINT32_MAX), 39u);
 }
 
-TEST_F(SessionWordsTest, AModelOfIdsHasNoPrefixes) {
+TEST_F(SessionTokensTest, AModelOfIdsHasNoPrefixes) {
   TinyOptions options = WholeOptions(false);
   options.vocabulary = false;
   const auto session = Start(Open(TinyMicronet(options), "cpu"));
@@ -95,15 +95,15 @@ TEST_F(SessionWordsTest, AModelOfIdsHasNoPrefixes) {
   EXPECT_EQ(session->NextCharacters("t").status().code(), KINGLET_UNSUPPORTED);
 }
 
-// A set of words in the head does not need the tails.
-TEST_F(SessionWordsTest, ASetOpensTheClustersOfItsWords) {
+// A set of tokens in the head does not need the tails.
+TEST_F(SessionTokensTest, ASetOpensTheClustersOfItsTokens) {
   ASSERT_TRUE(session_->StepToken(3).ok());
   const std::vector<uint32_t> ids = {1, 0, 1};
-  ASSERT_EQ(session_->TopKOf(WordSet(40, ids), 9)->size(), 2u);
-  ASSERT_TRUE(session_->ProbabilityOf(WordSet(40, ids)).ok());
+  ASSERT_EQ(session_->TopKOf(TokenSet(40, ids), 9)->size(), 2u);
+  ASSERT_TRUE(session_->ProbabilityOf(TokenSet(40, ids)).ok());
   ASSERT_TRUE(session_->IntervalOf(0).ok());
   EXPECT_EQ(session_->clusters_opened(), ClusterSet{0});
 }
 
 }  // namespace
-}  // namespace kinglet::session_words_test
+}  // namespace kinglet::session_tokens_test

@@ -1,14 +1,14 @@
-// Which clusters the log-probability of a word computes.
-#include "runtime/queries/word_probabilities.h"
+// Which clusters the log-probability of a token computes.
+#include "runtime/queries/token_probabilities.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/runtime/queries/tiny_session.h"
 
-namespace kinglet::word_probabilities_test {
+namespace kinglet::token_probabilities_test {
 namespace {
 
-TEST(Distribution, OneWordNeedsTheHeadAndItsOwnTail) {
+TEST(Distribution, OneTokenNeedsTheHeadAndItsOwnTail) {
   const auto session = StartTiny(TinyMicronet(SmallCacheOptions()));
   ASSERT_TRUE(session->StepToken(0).ok());
   ASSERT_TRUE(session->LogProbability(0).ok());
@@ -20,4 +20,4 @@ TEST(Distribution, OneWordNeedsTheHeadAndItsOwnTail) {
 }
 
 }  // namespace
-}  // namespace kinglet::word_probabilities_test
+}  // namespace kinglet::token_probabilities_test

@@ -1,16 +1,16 @@
-// kernels/ref/cluster_words.h in vectors.
-#if defined(KINGLET_KERNELS_CPU_CLUSTER_WORDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef KINGLET_KERNELS_CPU_CLUSTER_WORDS_INL_H_
-#undef KINGLET_KERNELS_CPU_CLUSTER_WORDS_INL_H_
+// kernels/ref/cluster_tokens.h in vectors.
+#if defined(KINGLET_KERNELS_CPU_CLUSTER_TOKENS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KINGLET_KERNELS_CPU_CLUSTER_TOKENS_INL_H_
+#undef KINGLET_KERNELS_CPU_CLUSTER_TOKENS_INL_H_
 #else
-#define KINGLET_KERNELS_CPU_CLUSTER_WORDS_INL_H_
+#define KINGLET_KERNELS_CPU_CLUSTER_TOKENS_INL_H_
 #endif
 
 #include <cstddef>
 #include <cstdint>
 
 #include "hwy/highway.h"
-#include "kernels/cluster_words.h"
+#include "kernels/cluster_tokens.h"
 #include "kernels/cpu/exponential-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/functions.h"
@@ -19,29 +19,29 @@ HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
 template <class D>
-HWY_INLINE hn::Vec<D> WordVector(D d, const float* logits, const ClusterTerms<float>& terms) {
+HWY_INLINE hn::Vec<D> TokenVector(D d, const float* logits, const ClusterTerms<float>& terms) {
   const auto shifted = hn::Sub(hn::LoadU(d, logits), hn::Set(d, terms.reference));
   const auto within = hn::Sub(shifted, hn::Set(d, terms.log_sum));
   const auto clamped = hn::IfThenElseZero(hn::Lt(within, hn::Zero(d)), within);
   return hn::Add(hn::Add(hn::Set(d, terms.parent), clamped), hn::Set(d, terms.keep));
 }
 
-void WordLogProbabilities(const float* logits, size_t n, const ClusterTerms<float>& terms,
-                          float* out) {
+void TokenLogProbabilities(const float* logits, size_t n, const ClusterTerms<float>& terms,
+                           float* out) {
   const ClusterTerms<float> own = terms;  // a copy, which no store to `out` can change
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
-    hn::StoreU(WordVector(d, logits + i, own), d, out + i);
+    hn::StoreU(TokenVector(d, logits + i, own), d, out + i);
   });
 }
 
-size_t WordsAtLeast(const float* logits, size_t n, const ClusterTerms<float>& terms,
-                    float threshold, uint32_t* places) {
+size_t TokensAtLeast(const float* logits, size_t n, const ClusterTerms<float>& terms,
+                     float threshold, uint32_t* places) {
   const float least = LeastLogit(terms, threshold);
   size_t found = 0;
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
     const hn::RebindToUnsigned<decltype(d)> d32;
     if (hn::AllFalse(d, hn::Ge(hn::LoadU(d, logits + i), hn::Set(d, least)))) return;
-    const auto reached = hn::Ge(WordVector(d, logits + i, terms), hn::Set(d, threshold));
+    const auto reached = hn::Ge(TokenVector(d, logits + i, terms), hn::Set(d, threshold));
     if (hn::AllFalse(d, reached)) return;
     const auto indices = hn::Iota(d32, static_cast<uint32_t>(i));
     found += hn::CompressStore(indices, hn::RebindMask(d32, reached), d32, places + found);
@@ -86,8 +86,8 @@ HWY_INLINE hn::Vec<D> LogVector(D d, hn::Vec<D> x) {
                         hn::IfThenElse(finite, result, x));
 }
 
-void MixWords(const float* weights, size_t n, const CacheTerms<float>& terms,
-              float* log_probabilities) {
+void MixTokens(const float* weights, size_t n, const CacheTerms<float>& terms,
+               float* log_probabilities) {
   const CacheTerms<float> own = terms;
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
     const auto softmax =
@@ -101,4 +101,4 @@ void MixWords(const float* weights, size_t n, const CacheTerms<float>& terms,
 }  // namespace kinglet::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // KINGLET_KERNELS_CPU_CLUSTER_WORDS_INL_H_
+#endif  // KINGLET_KERNELS_CPU_CLUSTER_TOKENS_INL_H_

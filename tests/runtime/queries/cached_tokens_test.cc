@@ -1,4 +1,4 @@
-#include "runtime/queries/cached_words.h"
+#include "runtime/queries/cached_tokens.h"
 
 #include <gtest/gtest.h>
 
@@ -13,35 +13,35 @@
 #include "kernels/cache_weight.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet::cached_words_test {
+namespace kinglet::cached_tokens_test {
 namespace {
 
 constexpr uint32_t kFar = std::numeric_limits<uint32_t>::max() - 1;
 
-TEST(CachedWords, WithoutRoomATableIsEmpty) {
-  CachedWords<float> words(0, {0, 7});
-  EXPECT_LE(CachedWords<float>::Bytes(0, 2), 64u);
-  EXPECT_EQ(words.WeightOf(3), 0.0f);
-  words.Clear();
-  words.Set({}, {});
-  words.ForEachOf(1, [](uint32_t, float) { ADD_FAILURE(); });
+TEST(CachedTokens, WithoutRoomATableIsEmpty) {
+  CachedTokens<float> tokens(0, {0, 7});
+  EXPECT_LE(CachedTokens<float>::Bytes(0, 2), 64u);
+  EXPECT_EQ(tokens.WeightOf(3), 0.0f);
+  tokens.Clear();
+  tokens.Set({}, {});
+  tokens.ForEachOf(1, [](uint32_t, float) { ADD_FAILURE(); });
 }
 
 // Compares the table of a ring of pairs, like a stream's cache, with a map filled for each token.
 class Ring {
  public:
   Ring(uint32_t pairs, std::vector<uint32_t> firsts)
-      : firsts_(std::move(firsts)), table_(pairs, firsts_), words_(pairs), weights_(pairs) {}
+      : firsts_(std::move(firsts)), table_(pairs, firsts_), tokens_(pairs), weights_(pairs) {}
 
-  CachedWords<double>& table() { return table_; }
-  void Put(uint64_t position, uint32_t word) { words_[position % words_.size()] = word; }
+  CachedTokens<double>& table() { return table_; }
+  void Put(uint64_t position, uint32_t token) { tokens_[position % tokens_.size()] = token; }
   void Check(size_t stored, TestRandom& random) {
     std::map<uint32_t, double> expected;
     for (size_t i = 0; i < stored; ++i) {
       weights_[i] = random.Below(5) == 0 ? 0.0 : CacheWeight(random.Unit());
-      if (weights_[i] > 0) expected[words_[i]] += weights_[i];
+      if (weights_[i] > 0) expected[tokens_[i]] += weights_[i];
     }
-    table_.Set(std::span(words_).first(stored), std::span(weights_).first(stored));
+    table_.Set(std::span(tokens_).first(stored), std::span(weights_).first(stored));
     size_t found = 0;
     for (size_t cluster = 0; cluster < firsts_.size(); ++cluster) {
       table_.ForEachOf(cluster, [&](uint32_t id, double weight) {
@@ -57,20 +57,20 @@ class Ring {
     }
     EXPECT_EQ(found, expected.size());
     for (size_t i = 0; i < stored; ++i) {
-      const auto at = expected.find(words_[i]);
-      EXPECT_EQ(table_.WeightOf(words_[i]), at == expected.end() ? 0.0 : at->second);
+      const auto at = expected.find(tokens_[i]);
+      EXPECT_EQ(table_.WeightOf(tokens_[i]), at == expected.end() ? 0.0 : at->second);
     }
     EXPECT_EQ(table_.WeightOf(std::numeric_limits<uint32_t>::max()), 0.0);
   }
 
  private:
   std::vector<uint32_t> firsts_;
-  CachedWords<double> table_;
-  std::vector<uint32_t> words_;
+  CachedTokens<double> table_;
+  std::vector<uint32_t> tokens_;
   std::vector<double> weights_;
 };
 
-TEST(CachedWords, AddUpWeightsAsAMapDoes) {
+TEST(CachedTokens, AddUpWeightsAsAMapDoes) {
   TestRandom random(1);
   for (const uint32_t pairs : {1u, 2u, 7u, 500u}) {
     for (const uint32_t vocabulary : {3u, 100u, kFar}) {
@@ -84,8 +84,8 @@ TEST(CachedWords, AddUpWeightsAsAMapDoes) {
   }
 }
 
-// Every token is a new word: more words than the table has room for.
-TEST(CachedWords, ManyMoreWordsThanPairs) {
+// Every token is a new token: more tokens than the table has room for.
+TEST(CachedTokens, ManyMoreTokensThanPairs) {
   TestRandom random(2);
   Ring ring(5, {0});
   for (uint32_t position = 0; position < 4000; ++position) {
@@ -95,7 +95,7 @@ TEST(CachedWords, ManyMoreWordsThanPairs) {
 }
 
 // As after a reset of the stream, or when the table was another stream's.
-TEST(CachedWords, OtherPairsThanLastTime) {
+TEST(CachedTokens, OtherPairsThanLastTime) {
   TestRandom random(3);
   Ring ring(40, {0, 50});
   for (int round = 0; round < 200; ++round) {
@@ -106,4 +106,4 @@ TEST(CachedWords, OtherPairsThanLastTime) {
 }
 
 }  // namespace
-}  // namespace kinglet::cached_words_test
+}  // namespace kinglet::cached_tokens_test

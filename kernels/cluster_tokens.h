@@ -1,8 +1,8 @@
-// From the logits of a head or tail cluster to its words' log-probabilities: rule 5 of
+// From the logits of a head or tail cluster to its tokens' log-probabilities: rule 5 of
 // docs/NUMERICS.md, the inner loops of runtime/queries. These functions are no nodes of the plan,
 // because they write to the caller's memory.
-#ifndef KINGLET_KERNELS_CLUSTER_WORDS_H_
-#define KINGLET_KERNELS_CLUSTER_WORDS_H_
+#ifndef KINGLET_KERNELS_CLUSTER_TOKENS_H_
+#define KINGLET_KERNELS_CLUSTER_TOKENS_H_
 
 #include <cmath>
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace kinglet {
 
-// log p of a word = min((logit - reference) - log_sum, 0) + parent + keep.
+// log p of a token = min((logit - reference) - log_sum, 0) + parent + keep.
 template <class T>
 struct ClusterTerms {
   T reference, log_sum;  // of the cluster's logits (kernels/op.h, LogSumExp)
@@ -22,7 +22,7 @@ struct ClusterTerms {
                          // without a cache -0, which changes no bit
 };
 
-// A lower bound of the logits whose words reach the threshold: no word with a smaller logit is as
+// A lower bound of the logits whose tokens reach the threshold: no token with a smaller logit is as
 // probable. Minus infinity if there is no bound. Why the bound is valid: log p is made of four
 // operations, each of which never decreases as the logit grows. Each is off by at most 2^-24 of
 // values no larger than `sizes`, and so are the operations that compute the bound.
@@ -35,7 +35,7 @@ T LeastLogit(const ClusterTerms<T>& terms, T threshold) {
   return std::isfinite(least) ? least : -std::numeric_limits<T>::infinity();
 }
 
-// Mixes a neural cache into the log-probabilities of the words that it contains:
+// Mixes a neural cache into the log-probabilities of the tokens that it contains:
 //   log(keep * exp(log p) + lambda * (weight / total)), keep = 1 - lambda.
 template <class T>
 struct CacheTerms {
@@ -43,16 +43,16 @@ struct CacheTerms {
   T total;  // sum of the weights of all stored pairs, > 0
 };
 
-// A backend's functions on a cluster's words; all backends give the same bits. Logits are finite.
+// A backend's functions on a cluster's tokens; all backends give the same bits. Logits are finite.
 template <class T>
 struct ClusterFunctions {
-  // out[i] = log p of word i; out may be logits.
+  // out[i] = log p of token i; out may be logits.
   void (*log_probabilities)(const T* logits, size_t n, const ClusterTerms<T>& terms, T* out);
   // Writes the i with log p >= threshold, ascending, to `places`, which has room for n + 16.
   // Returns how many there are.
   size_t (*at_least)(const T* logits, size_t n, const ClusterTerms<T>& terms, T threshold,
                      uint32_t* places);
-  // Replaces log_probabilities[i], of a word whose weight in the cache is weights[i] > 0, by the
+  // Replaces log_probabilities[i], of a token whose weight in the cache is weights[i] > 0, by the
   // mixed log-probability.
   void (*mix)(const T* weights, size_t n, const CacheTerms<T>& terms, T* log_probabilities);
   // out[i] = exp(x[i]); out may be x.
@@ -61,4 +61,4 @@ struct ClusterFunctions {
 
 }  // namespace kinglet
 
-#endif  // KINGLET_KERNELS_CLUSTER_WORDS_H_
+#endif  // KINGLET_KERNELS_CLUSTER_TOKENS_H_

@@ -1,12 +1,12 @@
-// The words of a lane, as a thread block reads them to answer a query: the terms that turn logits
-// into log-probabilities (rule 5 of docs/NUMERICS.md, kernels/cluster_words.h), and the logits,
+// The tokens of a lane, as a thread block reads them to answer a query: the terms that turn logits
+// into log-probabilities (rule 5 of docs/NUMERICS.md, kernels/cluster_tokens.h), and the logits,
 // which are loaded if they are stored and else computed again. C++17.
 //
 // One thread block per lane. Shared memory: the terms of every cluster, one hidden state, and 1,024
 // logits. Integer products on tensor cores are exact, so computing a logit again gives the same
 // bits.
-#ifndef KINGLET_KERNELS_CUDA_LANE_WORDS_H_
-#define KINGLET_KERNELS_CUDA_LANE_WORDS_H_
+#ifndef KINGLET_KERNELS_CUDA_LANE_TOKENS_H_
+#define KINGLET_KERNELS_CUDA_LANE_TOKENS_H_
 
 #include <cstdint>
 
@@ -19,8 +19,8 @@ namespace kinglet::cuda {
 
 // A cluster of the vocabulary (kernels/plan.h, ClusterPlan).
 struct RankedCluster {
-  uint32_t first, size;  // words
-  Logits logits;         // of the cluster's words; in the head, tails follow
+  uint32_t first, size;  // tokens
+  Logits logits;         // of the cluster's tokens; in the head, tails follow
   Place parent;          // a tail's own logit, in the head's logits
   bool stored;           // at logits.x; else the first logits are rows of `product`
   IntegerProduct product;
@@ -29,10 +29,10 @@ struct RankedCluster {
 // The neural cache (kernels/plan.h, CachePlan), for mixing it into log-probabilities.
 struct RankedCache {
   bool present;
-  bool empty_is_normalised;  // without pairs, the words outside the cache keep all probability
+  bool empty_is_normalised;  // without pairs, the tokens outside the cache keep all probability
   uint32_t capacity;
   uint64_t first_position;
-  Place words, weights, total;
+  Place tokens, weights, total;
   float keep, lambda, log_keep;  // keep = 1 - lambda
 
   KINGLET_HOST_DEVICE uint32_t Pairs(uint64_t position) const {
@@ -40,12 +40,12 @@ struct RankedCache {
   }
 };
 
-// The parts of a plan that RankWords and WordLogProbability (ranking.h) need. `clusters` is in
+// The parts of a plan that RankTokens and TokenLogProbability (ranking.h) need. `clusters` is in
 // device memory, the head first.
-struct RankedWordsPlan {
+struct RankedTokensPlan {
   const RankedCluster* clusters;
   uint32_t cluster_count;
-  uint32_t sum_tiles;  // of kSumTile (1,024 logits) of all clusters' words together
+  uint32_t sum_tiles;  // of kSumTile (1,024 logits) of all clusters' tokens together
   RankedCache cache;
 
   // A bit for each cluster.
@@ -57,19 +57,19 @@ struct RankedWordsPlan {
   }
 
   static constexpr uint32_t kMaxClusters = 64;
-  static constexpr uint32_t kMaxSumTiles = 2048;  // about 2,000,000 words
+  static constexpr uint32_t kMaxSumTiles = 2048;  // about 2,000,000 tokens
   static constexpr uint32_t kMaxPairs = 4096;
   static constexpr uint32_t kMostColumns = 4096;  // of `product` if logits are not stored
 };
 
 namespace internal {
 
-// ClusterTerms<float> of kernels/cluster_words.h.
+// ClusterTerms<float> of kernels/cluster_tokens.h.
 struct RankedTerms {
   float reference, log_sum, parent, keep;
 
   // The log-probability before the cache is mixed in, and without a cache, as
-  // kernels/ref/cluster_words.h computes them.
+  // kernels/ref/cluster_tokens.h computes them.
   KINGLET_HOST_DEVICE float BeforeCache(float logit) const {
     const float within = (logit - reference) - log_sum;
     return parent + (within < 0.0f ? within : 0.0f);
@@ -77,7 +77,7 @@ struct RankedTerms {
   KINGLET_HOST_DEVICE float OutsideCache(float logit) const { return BeforeCache(logit) + keep; }
   KINGLET_HOST_DEVICE bool AreFinite() const;
 };
-// The log-probability of a word whose pairs in the cache have weight `weight`.
+// The log-probability of a token whose pairs in the cache have weight `weight`.
 KINGLET_HOST_DEVICE inline float MixedWithCache(float log_probability, float weight, float total,
                                                 const RankedCache& cache) {
   return Log(cache.keep * Exp(log_probability) + cache.lambda * (weight / total));
@@ -93,19 +93,20 @@ KINGLET_HOST_DEVICE inline float Above(float x) {
   return kinglet::internal::FloatFromBits(x > 0.0f ? bits + 1 : bits - 1);
 }
 
-// The words of lane work.item. All members with a void or pointer result are block-wide.
-class LaneWords {
+// The tokens of lane work.item. All members with a void or pointer result are block-wide.
+class LaneTokens {
  public:
-  KINGLET_HOST_DEVICE LaneWords(const RankedWordsPlan& plan, const Work& work, SharedMemory& shared)
+  KINGLET_HOST_DEVICE LaneTokens(const RankedTokensPlan& plan, const Work& work,
+                                 SharedMemory& shared)
       : plan_(plan), work_(work), lane_(work.lanes[work.item]) {
     terms_ = shared.Take<RankedTerms>(plan.cluster_count);
     not_finite_ = shared.Take<uint32_t>(1);
-    x_ = shared.Take<int16_t>(RankedWordsPlan::kMostColumns);
+    x_ = shared.Take<int16_t>(RankedTokensPlan::kMostColumns);
     tile_ = shared.Take<float>(kSumTile);
   }
-  KINGLET_HOST_DEVICE static uint64_t Bytes(const RankedWordsPlan& plan) {
+  KINGLET_HOST_DEVICE static uint64_t Bytes(const RankedTokensPlan& plan) {
     return SharedMemory::Bytes<RankedTerms>(plan.cluster_count) + SharedMemory::Bytes<uint32_t>(1) +
-           SharedMemory::Bytes<int16_t>(RankedWordsPlan::kMostColumns) +
+           SharedMemory::Bytes<int16_t>(RankedTokensPlan::kMostColumns) +
            SharedMemory::Bytes<float>(kSumTile);
   }
 
@@ -144,7 +145,7 @@ class LaneWords {
   KINGLET_HOST_DEVICE const RankedTerms& terms(uint32_t cluster) const { return terms_[cluster]; }
   KINGLET_HOST_DEVICE const Lane& lane() const { return lane_; }
 
-  // Block-wide: the logits of words [first, first + n) of a cluster, in shared memory until the
+  // Block-wide: the logits of tokens [first, first + n) of a cluster, in shared memory until the
   // next call. n <= 1,024; first is a multiple of 16.
   KINGLET_HOST_DEVICE float* LogitsOf(uint32_t index, uint32_t first, uint32_t n) {
     const RankedCluster& cluster = plan_.clusters[index];
@@ -166,7 +167,7 @@ class LaneWords {
     return tile_;
   }
 
-  // How many sum tiles a cluster's words have.
+  // How many sum tiles a cluster's tokens have.
   KINGLET_HOST_DEVICE static uint32_t TilesOf(const RankedCluster& cluster) {
     return static_cast<uint32_t>(SumTiles(cluster.size));
   }
@@ -211,8 +212,8 @@ class LaneWords {
             for (uint32_t i = 0; i < 8; ++i) {
               const auto code =
                   static_cast<uint16_t>(x_[k * kTileDepth + i / 4 * 16 + thread % 4 * 4 + i % 4]);
-              low_x[reg].words[i / 4] |= uint32_t{code & 0xffu} << (i % 4 * 8);
-              high_x[reg].words[i / 4] |= uint32_t{code} / 256 << (i % 4 * 8);
+              low_x[reg].registers[i / 4] |= uint32_t{code & 0xffu} << (i % 4 * 8);
+              high_x[reg].registers[i / 4] |= uint32_t{code} / 256 << (i % 4 * 8);
             }
           });
           AddPlaneProducts<false, false>(warp, low, high, low_x, high_x, sums);
@@ -230,7 +231,7 @@ class LaneWords {
     });
   }
 
-  const RankedWordsPlan& plan_;
+  const RankedTokensPlan& plan_;
   const Work& work_;
   const Lane& lane_;
   float total_ = 0.0f;
@@ -244,4 +245,4 @@ class LaneWords {
 
 }  // namespace kinglet::cuda
 
-#endif  // KINGLET_KERNELS_CUDA_LANE_WORDS_H_
+#endif  // KINGLET_KERNELS_CUDA_LANE_TOKENS_H_

@@ -1,11 +1,11 @@
-// The readable definition of kernels/cluster_words.h.
-#ifndef KINGLET_KERNELS_REF_CLUSTER_WORDS_H_
-#define KINGLET_KERNELS_REF_CLUSTER_WORDS_H_
+// The readable definition of kernels/cluster_tokens.h.
+#ifndef KINGLET_KERNELS_REF_CLUSTER_TOKENS_H_
+#define KINGLET_KERNELS_REF_CLUSTER_TOKENS_H_
 
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cluster_words.h"
+#include "kernels/cluster_tokens.h"
 #include "kernels/functions.h"
 
 namespace kinglet::ref {
@@ -18,21 +18,21 @@ T SoftmaxLogProbability(T logit, const ClusterTerms<T>& terms) {
 }
 
 template <class T>
-T WordLogProbability(T logit, const ClusterTerms<T>& terms) {
+T TokenLogProbability(T logit, const ClusterTerms<T>& terms) {
   return SoftmaxLogProbability(logit, terms) + terms.keep;
 }
 
 template <class T>
-void WordLogProbabilities(const T* logits, size_t n, const ClusterTerms<T>& terms, T* out) {
-  for (size_t i = 0; i < n; ++i) out[i] = WordLogProbability(logits[i], terms);
+void TokenLogProbabilities(const T* logits, size_t n, const ClusterTerms<T>& terms, T* out) {
+  for (size_t i = 0; i < n; ++i) out[i] = TokenLogProbability(logits[i], terms);
 }
 
 template <class T>
-size_t WordsAtLeast(const T* logits, size_t n, const ClusterTerms<T>& terms, T threshold,
-                    uint32_t* places) {
+size_t TokensAtLeast(const T* logits, size_t n, const ClusterTerms<T>& terms, T threshold,
+                     uint32_t* places) {
   size_t found = 0;
   for (size_t i = 0; i < n; ++i) {
-    if (WordLogProbability(logits[i], terms) >= threshold) {
+    if (TokenLogProbability(logits[i], terms) >= threshold) {
       places[found++] = static_cast<uint32_t>(i);
     }
   }
@@ -45,21 +45,21 @@ T MixedLogProbability(T log_probability, T weight, const CacheTerms<T>& terms) {
 }
 
 template <class T>
-void MixWords(const T* weights, size_t n, const CacheTerms<T>& terms, T* log_probabilities) {
+void MixTokens(const T* weights, size_t n, const CacheTerms<T>& terms, T* log_probabilities) {
   for (size_t i = 0; i < n; ++i) {
     log_probabilities[i] = MixedLogProbability(log_probabilities[i], weights[i], terms);
   }
 }
 
 template <class T>
-void WordExponentials(const T* x, size_t n, T* out) {
+void TokenExponentials(const T* x, size_t n, T* out) {
   for (size_t i = 0; i < n; ++i) out[i] = Exp(x[i]);
 }
 
 template <class T>
-inline constexpr ClusterFunctions<T> kClusterFunctions = {WordLogProbabilities<T>, WordsAtLeast<T>,
-                                                          MixWords<T>, WordExponentials<T>};
+inline constexpr ClusterFunctions<T> kClusterFunctions = {
+    TokenLogProbabilities<T>, TokensAtLeast<T>, MixTokens<T>, TokenExponentials<T>};
 
 }  // namespace kinglet::ref
 
-#endif  // KINGLET_KERNELS_REF_CLUSTER_WORDS_H_
+#endif  // KINGLET_KERNELS_REF_CLUSTER_TOKENS_H_

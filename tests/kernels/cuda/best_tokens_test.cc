@@ -1,5 +1,5 @@
 // The best of many values and the union of many sets, in both orders of a thread block's threads.
-#include "kernels/cuda/best_words.h"
+#include "kernels/cuda/best_tokens.h"
 
 #include <gtest/gtest.h>
 
@@ -8,18 +8,18 @@
 
 #include "tests/support/model_builder.h"
 
-namespace kinglet::cuda::internal::best_words_test {
+namespace kinglet::cuda::internal::best_tokens_test {
 namespace {
 
-class BestWordsTest : public ::testing::TestWithParam<Order> {
+class BestTokensTest : public ::testing::TestWithParam<Order> {
  protected:
   const Block block_{64, nullptr, GetParam()};
   TestRandom random_{2};
 };
-INSTANTIATE_TEST_SUITE_P(Orders, BestWordsTest,
+INSTANTIATE_TEST_SUITE_P(Orders, BestTokensTest,
                          ::testing::Values(Order::kForward, Order::kBackward));
 
-TEST_P(BestWordsTest, TheUnionHasEveryBitAndNoOther) {
+TEST_P(BestTokensTest, TheUnionHasEveryBitAndNoOther) {
   std::vector<uint64_t> of_warps(kMaxWarps);
   for (const uint32_t n : {0u, 1u, 31u, 64u, 65u, 1000u}) {
     std::vector<uint64_t> sets(n);
@@ -33,8 +33,8 @@ TEST_P(BestWordsTest, TheUnionHasEveryBitAndNoOther) {
   }
 }
 
-TEST_P(BestWordsTest, TheBestAreTakenInOrderAndTiesByTheLowerId) {
-  std::vector<RankedWord> of_warps(kMaxWarps);
+TEST_P(BestTokensTest, TheBestAreTakenInOrderAndTiesByTheLowerId) {
+  std::vector<RankedToken> of_warps(kMaxWarps);
   for (const uint32_t n : {1u, 40u, 200u}) {
     std::vector<float> values(n);
     for (float& value : values) value = -static_cast<float>(random_.Below(20));
@@ -42,34 +42,34 @@ TEST_P(BestWordsTest, TheBestAreTakenInOrderAndTiesByTheLowerId) {
     for (uint32_t i = 0; i < n; ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(),
                      [&](uint32_t a, uint32_t b) { return values[a] > values[b]; });
-    BestWords best{};
+    BestTokens best{};
     std::vector<float> left = values;
     TakeBest(
         block_, n, left.data(), 10, of_warps.data(), best, [](uint32_t i) { return 100 + i; },
         [](uint32_t) { return false; });
     ASSERT_EQ(best.count, std::min(n, 10u));
     for (uint32_t i = 0; i < best.count; ++i) {
-      EXPECT_EQ(best.words[i].id, 100 + order[i]);
-      EXPECT_EQ(best.words[i].value, values[order[i]]);
+      EXPECT_EQ(best.tokens[i].id, 100 + order[i]);
+      EXPECT_EQ(best.tokens[i].value, values[order[i]]);
     }
   }
 }
 
-TEST_P(BestWordsTest, WordsJoinThoseThatAreThereAndSomeAreOmitted) {
-  std::vector<RankedWord> of_warps(kMaxWarps);
-  constexpr uint32_t kWords = 150, kBest = 12;
+TEST_P(BestTokensTest, TokensJoinThoseThatAreThereAndSomeAreOmitted) {
+  std::vector<RankedToken> of_warps(kMaxWarps);
+  constexpr uint32_t kTokens = 150, kBest = 12;
   for (int round = 0; round < 5; ++round) {
-    // Known words with ids below and above those of the new words, so that ties go either way.
-    std::vector<RankedWord> all;
-    BestWords best{};
+    // Known tokens with ids below and above those of the new tokens, so that ties go either way.
+    std::vector<RankedToken> all;
+    BestTokens best{};
     for (uint32_t i = 0; i < 8; ++i) {
-      const RankedWord known = {-static_cast<float>(random_.Below(9)), i < 4 ? i : 1000 + i};
+      const RankedToken known = {-static_cast<float>(random_.Below(9)), i < 4 ? i : 1000 + i};
       all.push_back(known);
       best.Insert(known, kBest);
     }
-    std::vector<float> values(kWords);
+    std::vector<float> values(kTokens);
     uint32_t excluded = 0;
-    for (uint32_t i = 0; i < kWords; ++i) {
+    for (uint32_t i = 0; i < kTokens; ++i) {
       values[i] = -static_cast<float>(random_.Below(40));
       if (i % 3 == 0) {
         ++excluded;
@@ -77,19 +77,19 @@ TEST_P(BestWordsTest, WordsJoinThoseThatAreThereAndSomeAreOmitted) {
         all.push_back({values[i], 100 + i});
       }
     }
-    ASSERT_EQ(excluded, kWords / 3);
+    ASSERT_EQ(excluded, kTokens / 3);
     std::sort(all.begin(), all.end(),
-              [](const RankedWord& a, const RankedWord& b) { return a.IsBetterThan(b); });
+              [](const RankedToken& a, const RankedToken& b) { return a.IsBetterThan(b); });
     TakeBest(
-        block_, kWords, values.data(), kBest, of_warps.data(), best,
+        block_, kTokens, values.data(), kBest, of_warps.data(), best,
         [](uint32_t i) { return 100 + i; }, [](uint32_t id) { return (id - 100) % 3 == 0; });
     ASSERT_EQ(best.count, kBest);
     for (uint32_t i = 0; i < kBest; ++i) {
-      EXPECT_EQ(best.words[i].id, all[i].id) << i;
-      EXPECT_EQ(best.words[i].value, all[i].value) << i;
+      EXPECT_EQ(best.tokens[i].id, all[i].id) << i;
+      EXPECT_EQ(best.tokens[i].value, all[i].value) << i;
     }
   }
 }
 
 }  // namespace
-}  // namespace kinglet::cuda::internal::best_words_test
+}  // namespace kinglet::cuda::internal::best_tokens_test

@@ -1,4 +1,4 @@
-#include "runtime/queries/word_probabilities.h"
+#include "runtime/queries/token_probabilities.h"
 
 #include <algorithm>
 #include <array>
@@ -8,35 +8,35 @@
 namespace kinglet {
 namespace {
 
-// Words that one thread computes at a time.
-constexpr size_t kWordsPerChunk = 4096;
+// Tokens that one thread computes at a time.
+constexpr size_t kTokensPerChunk = 4096;
 
-// The most words whose dropped logits are made again one by one.
-constexpr size_t kFewWords = 64;
+// The most tokens whose dropped logits are made again one by one.
+constexpr size_t kFewTokens = 64;
 
-// Calls work(begin, count) for parts of n words, on the session's threads.
+// Calls work(begin, count) for parts of n tokens, on the session's threads.
 template <class Work>
-void ForChunksOfWords(size_t n, WorkerTeam* team, const Work& work) {
+void ForChunksOfTokens(size_t n, WorkerTeam* team, const Work& work) {
   const auto run = [&](Chunks chunks) {
-    const size_t begin = chunks.begin * kWordsPerChunk;
-    work(begin, std::min(chunks.end * kWordsPerChunk, n) - begin);
+    const size_t begin = chunks.begin * kTokensPerChunk;
+    work(begin, std::min(chunks.end * kTokensPerChunk, n) - begin);
   };
-  RunChunks((n + kWordsPerChunk - 1) / kWordsPerChunk, run, team);
+  RunChunks((n + kTokensPerChunk - 1) / kTokensPerChunk, run, team);
 }
 
-// log p of a word whose weight in the cache is `weight`. REQUIRES: the word's cluster and the head
-// are open.
+// log p of a token whose weight in the cache is `weight`. REQUIRES: the token's cluster and the
+// head are open.
 template <class T>
 double ReadLogProbability(QueriedStream<T>& stream, uint32_t id, T weight) {
   Distribution<T>& distribution = *stream.distribution;
   const size_t cluster = distribution.ClusterOf(id);
   const T softmax = distribution.View(stream.frame, cluster).SoftmaxLogProbability(id);
   if (cluster > 0) distribution.work().arithmetic += {0, 2, 0};  // log p of the cluster
-  distribution.CountWords(1, weight != T{0} ? 1 : 0);
+  distribution.CountTokens(1, weight != T{0} ? 1 : 0);
   return static_cast<double>(distribution.cache().MixedLogProbability(softmax, weight));
 }
 
-// log p of a word whose weight in the cache need not be in a table. REQUIRES: the word's cluster
+// log p of a token whose weight in the cache need not be in a table. REQUIRES: the token's cluster
 // and the head are open; the cache's weights are computed.
 template <class T>
 double ReadOneLogProbability(QueriedStream<T>& stream, uint32_t id) {
@@ -45,39 +45,39 @@ double ReadOneLogProbability(QueriedStream<T>& stream, uint32_t id) {
       stream, id, cache.HasTable() ? cache.WeightOf(id) : cache.SumWeightOf(stream.frame, id));
 }
 
-// Calls write(), which writes log p of the cluster's words to `out`, and then replaces those of the
-// few words that the cache holds. `out` may be the logits' memory.
+// Calls write(), which writes log p of the cluster's tokens to `out`, and then replaces those of
+// the few tokens that the cache holds. `out` may be the logits' memory.
 template <class T, class Write>
 void WriteAndMix(QueriedStream<T>& stream, const ClusterView<T>& view, T* out, const Write& write) {
   Distribution<T>& distribution = *stream.distribution;
   const QueryMemory<T>& memory = distribution.memory();
   const size_t held =
-      distribution.cache().MixHeldWords(view, distribution.functions(), distribution.memory());
+      distribution.cache().MixHeldTokens(view, distribution.functions(), distribution.memory());
   write();
   for (size_t i = 0; i < held; ++i) out[memory.held_ids[i] - view.first] = memory.held_mixed[i];
-  distribution.CountWords(static_cast<double>(held), static_cast<double>(held));
+  distribution.CountTokens(static_cast<double>(held), static_cast<double>(held));
 }
 
 template <class T>
-void WriteWords(QueriedStream<T>& stream, const ClusterView<T>& view, T* out) {
+void WriteTokens(QueriedStream<T>& stream, const ClusterView<T>& view, T* out) {
   Distribution<T>& distribution = *stream.distribution;
   WriteAndMix(stream, view, out, [&] {
-    ForChunksOfWords(view.size, distribution.team(), [&](size_t begin, size_t count) {
+    ForChunksOfTokens(view.size, distribution.team(), [&](size_t begin, size_t count) {
       distribution.functions().log_probabilities(view.logits + begin, count, view.terms,
                                                  out + begin);
     });
   });
-  distribution.CountWords(view.size, 0);
+  distribution.CountTokens(view.size, 0);
   if (view.index > 0) distribution.work().arithmetic += {0, 2, 0};  // log p of the cluster
 }
 
 }  // namespace
 
 template <class T>
-Status OpenClustersOfWords(std::span<QueriedStream<T>> streams, std::span<const uint32_t> ids) {
-  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(streams, 0, Logits::kDropped));
+Status OpenClustersOfTokens(std::span<QueriedStream<T>> streams, std::span<const uint32_t> ids) {
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(streams, 0, kLogitsNowhere));
   const Distribution<T>& any = *streams.front().distribution;
-  std::array<QueriedStream<T>, kLanesTogether> same;  // whose words are in one cluster
+  std::array<QueriedStream<T>, kLanesTogether> same;  // whose tokens are in one cluster
   for (size_t index = 1; index < any.plan().clusters.size(); ++index) {
     size_t count = 0;
     for (size_t i = 0; i < streams.size(); ++i) {
@@ -85,7 +85,7 @@ Status OpenClustersOfWords(std::span<QueriedStream<T>> streams, std::span<const 
     }
     if (count == 0) continue;
     KINGLET_RETURN_IF_ERROR(
-        Distribution<T>::OpenCluster(std::span(same).first(count), index, Logits::kDropped));
+        Distribution<T>::OpenCluster(std::span(same).first(count), index, kLogitsNowhere));
   }
   for (size_t i = 0; i < streams.size(); ++i) {
     streams[i].distribution->NeedLogitOf(streams[i].frame, ids[i]);
@@ -94,9 +94,9 @@ Status OpenClustersOfWords(std::span<QueriedStream<T>> streams, std::span<const 
 }
 
 template <class T>
-Status LogProbabilityOfWord(std::span<QueriedStream<T>> streams, std::span<const uint32_t> ids,
-                            std::span<double> out) {
-  KINGLET_RETURN_IF_ERROR(OpenClustersOfWords(streams, ids));
+Status LogProbabilityOfToken(std::span<QueriedStream<T>> streams, std::span<const uint32_t> ids,
+                             std::span<double> out) {
+  KINGLET_RETURN_IF_ERROR(OpenClustersOfTokens(streams, ids));
   KINGLET_RETURN_IF_ERROR(Distribution<T>::ComputeCache(streams));
   for (size_t i = 0; i < streams.size(); ++i) out[i] = ReadOneLogProbability(streams[i], ids[i]);
   return Status();
@@ -112,18 +112,18 @@ Status LogProbabilityInTurn(QueriedStream<T>& stream, bool has_weights, uint32_t
 }
 
 template <class T>
-Status LogProbabilitiesOfWords(QueriedStream<T>& stream, std::span<const uint32_t> ids,
-                               std::span<double> out) {
+Status LogProbabilitiesOfTokens(QueriedStream<T>& stream, std::span<const uint32_t> ids,
+                                std::span<double> out) {
   if (ids.empty()) return Status();
   const Distribution<T>& distribution = *stream.distribution;
   const std::span<QueriedStream<T>> alone(&stream, 1);
-  const Logits logits = ids.size() > kFewWords ? Logits::kKept : Logits::kDropped;
-  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, 0, logits));
+  const LogitsPlace place = ids.size() > kFewTokens ? kLogitsInBuffer : kLogitsNowhere;
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, 0, place));
   ClusterSet opened;
   for (const uint32_t id : ids) {
     const size_t cluster = distribution.ClusterOf(id);
     if (!opened.Contains(cluster)) {
-      KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, cluster, logits));
+      KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, cluster, place));
     }
     opened.Insert(cluster);
     distribution.NeedLogitOf(stream.frame, id);
@@ -136,8 +136,8 @@ Status LogProbabilitiesOfWords(QueriedStream<T>& stream, std::span<const uint32_
 }
 
 template <class T>
-void WriteClusterWords(QueriedStream<T>& stream, size_t cluster, T* out) {
-  WriteWords(stream, stream.distribution->View(stream.frame, cluster), out);
+void WriteClusterTokens(QueriedStream<T>& stream, size_t cluster, T* out) {
+  WriteTokens(stream, stream.distribution->View(stream.frame, cluster), out);
 }
 
 template <class T>
@@ -147,7 +147,7 @@ void WriteClusterSums(QueriedStream<T>& stream, size_t cluster, T* out) {
   // Written so that the compiler makes vectors of it.
   const auto write = [&](const auto& add) {
     WriteAndMix(stream, view, out, [&] {
-      ForChunksOfWords(view.size, distribution.team(), [&](size_t begin, size_t count) {
+      ForChunksOfTokens(view.size, distribution.team(), [&](size_t begin, size_t count) {
         for (size_t i = begin; i < begin + count; ++i) {
           out[i] = add((view.logits[i] - view.terms.reference) - view.terms.log_sum);
         }
@@ -172,7 +172,7 @@ void WriteClusterSums(QueriedStream<T>& stream, size_t cluster, T* out) {
 template <class T>
 void Exponentiate(QueriedStream<T>& stream, std::span<T> out) {
   const Distribution<T>& distribution = *stream.distribution;
-  ForChunksOfWords(out.size(), distribution.team(), [&](size_t begin, size_t count) {
+  ForChunksOfTokens(out.size(), distribution.team(), [&](size_t begin, size_t count) {
     distribution.functions().exponentials(out.data() + begin, count, out.data() + begin);
   });
 }
@@ -185,23 +185,23 @@ Status WriteDistribution(QueriedStream<T>& stream, Scale scale, std::span<Out> o
   const auto part_of = [&](size_t index) {
     return out.subspan(clusters[index].first, clusters[index].size);
   };
-  // The memory in which a cluster's words are computed: the output, if it has the type T.
-  const auto words_of = [&](size_t index) {
+  // The memory in which a cluster's tokens are computed: the output, if it has the type T.
+  const auto tokens_of = [&](size_t index) {
     if constexpr (std::is_same_v<Out, T>) {
       return part_of(index).data();
     } else {
-      distribution.memory().words.resize(clusters[index].size);
-      return distribution.memory().words.data();
+      distribution.memory().tokens.resize(clusters[index].size);
+      return distribution.memory().tokens.data();
     }
   };
   const auto write = [&](const ClusterView<T>& view) {
     const std::span<Out> part = part_of(view.index);
-    T* const words = words_of(view.index);
-    WriteWords(stream, view, words);
-    if (scale == Scale::kProbability) Exponentiate(stream, std::span<T>(words, part.size()));
+    T* const tokens = tokens_of(view.index);
+    WriteTokens(stream, view, tokens);
+    if (scale == Scale::kProbability) Exponentiate(stream, std::span<T>(tokens, part.size()));
     if constexpr (!std::is_same_v<Out, T>) {
-      std::transform(words, words + part.size(), part.begin(),
-                     [](T word) { return static_cast<Out>(word); });
+      std::transform(tokens, tokens + part.size(), part.begin(),
+                     [](T token) { return static_cast<Out>(token); });
     }
   };
   const std::optional<size_t> in_answer = distribution.ClusterMadeInAnswer();
@@ -213,7 +213,7 @@ Status WriteDistribution(QueriedStream<T>& stream, Scale scale, std::span<Out> o
   // all.
   if (in_answer) {
     KINGLET_ASSIGN_OR_RETURN(const T* const logits, Distribution<T>::OpenClusterAt(
-                                                        stream, *in_answer, words_of(*in_answer)));
+                                                        stream, *in_answer, tokens_of(*in_answer)));
     ClusterView<T> view = distribution.View(stream.frame, *in_answer);
     view.logits = logits;
     write(view);
@@ -227,24 +227,24 @@ Status WriteDistribution(QueriedStream<T>& stream, Scale scale, std::span<Out> o
   return Status();
 }
 
-template Status LogProbabilityOfWord(std::span<QueriedStream<float>>, std::span<const uint32_t>,
-                                     std::span<double>);
-template Status LogProbabilityOfWord(std::span<QueriedStream<double>>, std::span<const uint32_t>,
-                                     std::span<double>);
-template Status OpenClustersOfWords(std::span<QueriedStream<float>>, std::span<const uint32_t>);
-template Status OpenClustersOfWords(std::span<QueriedStream<double>>, std::span<const uint32_t>);
+template Status LogProbabilityOfToken(std::span<QueriedStream<float>>, std::span<const uint32_t>,
+                                      std::span<double>);
+template Status LogProbabilityOfToken(std::span<QueriedStream<double>>, std::span<const uint32_t>,
+                                      std::span<double>);
+template Status OpenClustersOfTokens(std::span<QueriedStream<float>>, std::span<const uint32_t>);
+template Status OpenClustersOfTokens(std::span<QueriedStream<double>>, std::span<const uint32_t>);
 template Status LogProbabilityInTurn(QueriedStream<float>&, bool, uint32_t, double&);
 template Status LogProbabilityInTurn(QueriedStream<double>&, bool, uint32_t, double&);
-template Status LogProbabilitiesOfWords(QueriedStream<float>&, std::span<const uint32_t>,
-                                        std::span<double>);
-template Status LogProbabilitiesOfWords(QueriedStream<double>&, std::span<const uint32_t>,
-                                        std::span<double>);
+template Status LogProbabilitiesOfTokens(QueriedStream<float>&, std::span<const uint32_t>,
+                                         std::span<double>);
+template Status LogProbabilitiesOfTokens(QueriedStream<double>&, std::span<const uint32_t>,
+                                         std::span<double>);
 template Status WriteDistribution(QueriedStream<float>&, Scale, std::span<float>);
 template Status WriteDistribution(QueriedStream<float>&, Scale, std::span<double>);
 template Status WriteDistribution(QueriedStream<double>&, Scale, std::span<float>);
 template Status WriteDistribution(QueriedStream<double>&, Scale, std::span<double>);
-template void WriteClusterWords(QueriedStream<float>&, size_t, float*);
-template void WriteClusterWords(QueriedStream<double>&, size_t, double*);
+template void WriteClusterTokens(QueriedStream<float>&, size_t, float*);
+template void WriteClusterTokens(QueriedStream<double>&, size_t, double*);
 template void WriteClusterSums(QueriedStream<float>&, size_t, float*);
 template void WriteClusterSums(QueriedStream<double>&, size_t, double*);
 template void Exponentiate(QueriedStream<float>&, std::span<float>);

@@ -1,5 +1,5 @@
 // The cluster functions of every backend against the reference, bit for bit.
-#include "kernels/cluster_words.h"
+#include "kernels/cluster_tokens.h"
 
 #include <gtest/gtest.h>
 
@@ -9,14 +9,14 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/ref/cluster_words.h"
+#include "kernels/ref/cluster_tokens.h"
 #include "kernels/ref/sum.h"
 #include "tests/support/model_builder.h"
 #ifdef KINGLET_HAVE_CPU_BACKEND
 #include "kernels/cpu/cpu.h"
 #endif
 
-namespace kinglet::cluster_words_test {
+namespace kinglet::cluster_tokens_test {
 namespace {
 
 std::vector<ClusterFunctions<float>> AllFunctions() {
@@ -55,7 +55,7 @@ const std::vector<ClusterTerms<float>> kTerms = {{20.0f, 3.5f, 0.0f, -0.0f},
                                                  {19.0f, -1e-3f, -0.0f, -0.0f},
                                                  {20.0f, 7.0f, -1e30f, -0.2f}};
 
-TEST(ClusterWords, LogProbabilitiesAreTheFormula) {
+TEST(ClusterTokens, LogProbabilitiesAreTheFormula) {
   for (const ClusterTerms<float>& terms : kTerms) {
     for (const size_t n : kSizes) {
       const auto logits = Logits(n, n);
@@ -73,12 +73,12 @@ TEST(ClusterWords, LogProbabilitiesAreTheFormula) {
   }
 }
 
-TEST(ClusterWords, PlacesAreThoseThatReachTheThreshold) {
+TEST(ClusterTokens, PlacesAreThoseThatReachTheThreshold) {
   for (const ClusterTerms<float>& terms : kTerms) {
     for (const size_t n : kSizes) {
       const auto logits = Logits(n, n + 1);
       std::vector<float> values(n);
-      ref::WordLogProbabilities(logits.data(), n, terms, values.data());
+      ref::TokenLogProbabilities(logits.data(), n, terms, values.data());
       std::vector<float> thresholds = {
           -std::numeric_limits<float>::infinity(), 0.0f, -1.0f, -5.0f, -1e30f,
           std::numeric_limits<float>::infinity()};
@@ -98,8 +98,8 @@ TEST(ClusterWords, PlacesAreThoseThatReachTheThreshold) {
   }
 }
 
-// Thresholds that words reach exactly, or miss by one unit in the last place.
-TEST(ClusterWords, NoPlaceIsLostToRounding) {
+// Thresholds that tokens reach exactly, or miss by one unit in the last place.
+TEST(ClusterTokens, NoPlaceIsLostToRounding) {
   TestRandom random(9);
   for (int turn = 0; turn < 200; ++turn) {
     const float scale = std::ldexp(1.0f, static_cast<int>(random.Below(60)) - 30);
@@ -108,14 +108,14 @@ TEST(ClusterWords, NoPlaceIsLostToRounding) {
     const ClusterTerms<float> terms = {scale, 9 * random.Signed(), -20 * random.Signed() - 20,
                                        turn % 3 == 0 ? -0.0f : -0.2f};
     std::vector<float> values(logits.size());
-    ref::WordLogProbabilities(logits.data(), logits.size(), terms, values.data());
+    ref::TokenLogProbabilities(logits.data(), logits.size(), terms, values.data());
     for (const float value : values) {
       const float infinity = std::numeric_limits<float>::infinity();
       for (const float threshold :
            {value, std::nextafter(value, infinity), std::nextafter(value, -infinity)}) {
         std::vector<uint32_t> expected(logits.size() + 16);
         expected.resize(
-            ref::WordsAtLeast(logits.data(), logits.size(), terms, threshold, expected.data()));
+            ref::TokensAtLeast(logits.data(), logits.size(), terms, threshold, expected.data()));
         for (const auto& functions : AllFunctions()) {
           std::vector<uint32_t> found(logits.size() + 16);
           found.resize(
@@ -127,7 +127,7 @@ TEST(ClusterWords, NoPlaceIsLostToRounding) {
   }
 }
 
-// Thresholds as above: where a word reaches one, its logit reaches LeastLogit.
+// Thresholds as above: where a token reaches one, its logit reaches LeastLogit.
 template <class T>
 void NoLogitIsLost() {
   TestRandom random(10);
@@ -139,7 +139,7 @@ void NoLogitIsLost() {
                                    turn % 3 == 0 ? -T{0} : T(-0.2)};
     for (size_t n = 1 + random.Below(200); n > 0; --n) {
       const T logit = scale * T(random.Signed());
-      const T value = ref::WordLogProbability(logit, terms);
+      const T value = ref::TokenLogProbability(logit, terms);
       for (const T threshold : {value, std::nextafter(value, -infinity), -infinity}) {
         ASSERT_GE(logit, LeastLogit(terms, threshold)) << turn;
       }
@@ -152,12 +152,12 @@ void NoLogitIsLost() {
   EXPECT_EQ(LeastLogit<T>({most, T{2}, most, -T{0}}, T{-1}), -infinity);
 }
 
-TEST(ClusterWords, NoLogitIsLostToRounding) {
+TEST(ClusterTokens, NoLogitIsLostToRounding) {
   NoLogitIsLost<float>();
   NoLogitIsLost<double>();
 }
 
-TEST(ClusterWords, CachedWordsAreMixedByTheFormula) {
+TEST(ClusterTokens, CachedTokensAreMixedByTheFormula) {
   const std::vector<CacheTerms<float>> all_terms = {
       {0.75f, 0.25f, 3.0f}, {0.86f, 0.14f, 1000.0f}, {1e-6f, 0.999999f, 1.0f}, {0.5f, 0.5f, 1e-30f},
       {1.0f, 1e-38f, 1e6f}, {1.0f, 1e-38f, 1e-6f}};  // the last two: denormals, nothing, infinity
@@ -179,7 +179,7 @@ TEST(ClusterWords, CachedWordsAreMixedByTheFormula) {
   }
 }
 
-TEST(ClusterWords, ExponentialsInPlace) {
+TEST(ClusterTokens, ExponentialsInPlace) {
   for (const size_t n : kSizes) {
     std::vector<float> expected = Logits(n, n + 2);
     const std::vector<float> x = expected;
@@ -193,7 +193,7 @@ TEST(ClusterWords, ExponentialsInPlace) {
 }
 
 // -0 is the only number whose addition changes no other number.
-TEST(ClusterWords, MinusZeroKeepsEveryBit) {
+TEST(ClusterTokens, MinusZeroKeepsEveryBit) {
   const std::vector<float> logits = {1.0f, 0.5f};
   const ClusterTerms<float> terms = {1.0f, 0.0f, -0.0f, -0.0f};
   for (const auto& functions : AllFunctions()) {
@@ -205,4 +205,4 @@ TEST(ClusterWords, MinusZeroKeepsEveryBit) {
 }
 
 }  // namespace
-}  // namespace kinglet::cluster_words_test
+}  // namespace kinglet::cluster_tokens_test
