@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "format/limits.h"
 #include "format/message_text.h"
 #include "format/overloaded.h"
+#include "format/small_build.h"
 #include "format/validate_decoders.h"
 #include "format/validate_define.h"
 #include "format/validate_dense.h"
@@ -39,7 +42,13 @@ class DescriptionValidator : private BlockChecks {
       KINGLET_RETURN_IF_ERROR(std::visit(
           [this](const auto& value) {
             EnterBlock(value.name);
-            return ValidateBlock(value);
+            if constexpr (kLeftOut<std::decay_t<decltype(value)>, BagClassifier, TransformerEncoder,
+                                   RecurrentEncoder, MaskedModel>) {
+              return LeftOut(origin_, "block " + value.name, "a block of a language model",
+                             std::string(kBlockKinds[Block(value).index()]));
+            } else {
+              return ValidateBlock(value);
+            }
           },
           block));
     }

@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "format/small_build.h"
 #include "kernels/cuda/backend.h"
 #include "kernels/nine_bit_row.h"
 #include "kernels/ref/cluster_tokens.h"
@@ -114,7 +115,9 @@ std::span<const Backend> Backends() {
   static const std::array kBackends = {
     Backend{"cpu", sizeof(float), kBindCpu, kClusterFunctionsCpu},
     Backend{"ref", sizeof(float), BindRef<ref::BindFloat>, ClusterFunctionsRef},
+#if !defined(KINGLET_SMALL)
     Backend{"ref64", sizeof(double), BindRef<ref::BindDouble>, nullptr},
+#endif
 #if defined(KINGLET_HAVE_ONEDNN_BACKEND)
     Backend{"onednn",
             sizeof(float),
@@ -146,6 +149,9 @@ Result<const Backend*> FindBackend(std::string_view name) {
       if (!known.empty()) known += ", ";
       known += backend.name;
     }
+  }
+  if constexpr (kSmallBuild) {
+    return LeftOut("backend", std::string(name), "one of " + known, "no such backend");
   }
   if (name == "onednn") {
     return Status::Refusal(KINGLET_UNSUPPORTED, "backend", "onednn",

@@ -13,6 +13,7 @@
 
 #include "format/activation.h"
 #include "format/blocks.h"
+#include "format/small_build.h"
 #include "kernels/attention_op.h"
 #include "kernels/numerics.h"
 #include "kernels/operands.h"
@@ -337,6 +338,11 @@ using Op = std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProduct
                         WindowAttention, LogSumExp, CacheWeights, LstmGates, GruGates, RnnGates,
                         QrnnGates, BagAppend, BagFeatures, ScaleShiftRelu, StoreRow, LoadRow,
                         SourceAttention, RootMeanSquareNorm, ApplyActivation, Join>;
+
+// Whether a small build has no kernel of the operation, which no language model needs.
+template <class Operation>
+inline constexpr bool kOfOtherModels =
+    kLeftOut<Operation, BagAppend, BagFeatures, ScaleShiftRelu, StoreRow, LoadRow, SourceAttention>;
 
 inline std::string_view OpName(const Op& op) {
   return std::visit([](const auto& each) { return each.kName; }, op);

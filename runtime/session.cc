@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#include "format/small_build.h"
 #include "kernels/device_program.h"
 #include "runtime/partial_context.h"
 #include "runtime/reading_widths.h"
@@ -96,9 +97,10 @@ uint64_t Session::LanesThatFit(const Model& model, uint64_t bytes) {
 
 namespace {
 
-std::variant<QueryMemory<float>, QueryMemory<double>> MakeQueryMemory(const Model& model,
-                                                                      uint32_t lanes) {
+EitherReal<QueryMemory> MakeQueryMemory(const Model& model, uint32_t lanes) {
+#if !defined(KINGLET_SMALL)
   if (model.backend().real_bytes == sizeof(double)) return QueryMemory<double>(model, lanes);
+#endif
   return QueryMemory<float>(model, lanes);
 }
 
@@ -335,7 +337,7 @@ Status Session::Encode(std::span<const uint32_t> source, std::span<const uint32_
                        uint32_t lane) {
   KINGLET_ASSIGN_OR_RETURN(Lane* const found, contents_->FindLane(lane));
   const std::optional<EncoderPlan>& encoder = model().plan().encoder;
-  if (!encoder) {
+  if (kSmallBuild || !encoder) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "session", "source", "a model with an encoder",
                            "a language model");
   }

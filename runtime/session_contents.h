@@ -72,7 +72,7 @@ namespace kinglet {
 
 struct Session::Lane {
   Stream stream;
-  std::variant<Distribution<float>, Distribution<double>> distribution;
+  EitherReal<Distribution> distribution;
 
   // Forgets the results of queries. Call after each step of the stream.
   void Invalidate() {
@@ -85,7 +85,7 @@ struct Session::Lane {
 };
 
 struct Session::Contents {
-  using QueryMemories = std::variant<QueryMemory<float>, QueryMemory<double>>;
+  using QueryMemories = EitherReal<QueryMemory>;
   explicit Contents(QueryMemories memories) : query_memory(std::move(memories)) {}
 
   // KINGLET_INVALID_ARGUMENT if there is no such lane.

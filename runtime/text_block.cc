@@ -263,7 +263,9 @@ Status TextBlock::Process(std::span<const uint32_t> tokens, std::span<const uint
 
 template TextBlock::TextBlock(const Model&, uint64_t, EmptyCache, Execution&, QueryMemory<float>&,
                               MemoryClaim);
+#if !defined(KINGLET_SMALL)
 template TextBlock::TextBlock(const Model&, uint64_t, EmptyCache, Execution&, QueryMemory<double>&,
                               MemoryClaim);
+#endif
 
 }  // namespace kinglet

@@ -82,7 +82,9 @@ class TextBlock {
   AlignedMemory undo_;                  // Stream::BytesTogether
   // The query memory of kLanesTogether tokens that are asked together.
   AlignedMemory query_scratch_;
-  std::variant<std::vector<Distribution<float>>, std::vector<Distribution<double>>> distributions_;
+  template <class T>
+  using Distributions = std::vector<Distribution<T>>;
+  EitherReal<Distributions> distributions_;
   std::vector<StreamFrame> frames_;
 };
 

@@ -89,7 +89,15 @@ Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Pla
     std::vector<Kernel> kernels;
     kernels.reserve(plan.nodes.size());
     for (const Node& node : plan.nodes) {
-      Kernel kernel = std::visit([&](const auto& op) { return BindOp(op, context); }, node.op);
+      Kernel kernel = std::visit(
+          [&]<class Operation>(const Operation& op) -> Kernel {
+            if constexpr (kOfOtherModels<Operation>) {
+              return {};
+            } else {
+              return BindOp(op, context);
+            }
+          },
+          node.op);
       if (!kernel) {
         kernel = ref::BindNode<float>(node, plan, layout, reference_weights);
         kernel.is_substitute = true;

@@ -44,16 +44,26 @@ HWY_INLINE void FinishRows(const Finish& finish, V value, size_t row, size_t row
   }
 }
 
+// FinishAll for the last panels, whose last rows may be padding. Not inlined, because every product
+// has it.
+inline HWY_NOINLINE void FinishLast(const Finish& finish, const float* products, size_t vectors,
+                                    size_t first, size_t rows, float* y) {
+  for (size_t v = 0; v < vectors; ++v) {
+    FinishRows(finish, hn::Load(Floats(), products + v * kWidth), first + v * kWidth, rows, y);
+  }
+}
+
 // Adds the bias, applies ReLU and stores the rows of kVectors SIMD vectors, from row `first` on.
-template <size_t kVectors, class V>
+// With kFull, all of them are rows, and biases are not integers.
+template <bool kFull = false, size_t kVectors, class V>
 HWY_INLINE void FinishAll(const Finish& finish, V (&values)[kVectors], size_t first, size_t rows,
                           float* y) {
   const Floats d;
-  if (first + kVectors * kWidth > rows || finish.integer_bias.integers != nullptr) {
-    for (size_t v = 0; v < kVectors; ++v) {
-      FinishRows(finish, values[v], first + v * kWidth, rows, y);
-    }
-    return;
+  const bool full = first + kVectors * kWidth <= rows && finish.integer_bias.integers == nullptr;
+  if (!kFull && HWY_UNLIKELY(!full)) {
+    alignas(64) float products[kVectors * kWidth];
+    for (size_t v = 0; v < kVectors; ++v) hn::Store(values[v], d, products + v * kWidth);
+    return FinishLast(finish, products, kVectors, first, rows, y);
   }
   if (finish.bias != nullptr) {
     const float* bias = finish.bias + first;

@@ -31,12 +31,15 @@ struct TileInput {
   static constexpr size_t kCols = 2 * Tile::kPairs;
   // The columns of a tile that are stored with an offset, which is one value for all of them.
   static constexpr size_t kOffsetCols = Tile::OffsetOf(0) == 0 ? 0 : kCols - 2;
-  HWY_INLINE void Split(const CodeVector& vector, size_t cols) {
+  // `padded` receives the columns of the last tile.
+  HWY_INLINE void Split(const CodeVector& vector, size_t cols, int16_t (&padded)[kCols]) {
     x = vector.x;
     scale = vector.scale;
     y = vector.y;
     whole = cols / kCols;
-    std::memcpy(last, x + whole * kCols, (cols - whole * kCols) * sizeof(int16_t));
+    for (int16_t& value : padded) value = 0;
+    std::memcpy(padded, x + whole * kCols, (cols - whole * kCols) * sizeof(int16_t));
+    last = padded;
     tiles = (cols + kCols - 1) / kCols;
     offset_sum = OffsetSum(0, tiles);
   }
@@ -53,16 +56,33 @@ struct TileInput {
   const int16_t* x;
   float scale;
   float* y;
-  size_t whole;              // tiles that lie in x entirely
-  size_t tiles;              // all tiles
-  uint32_t offset_sum;       // of all tiles
-  int16_t last[kCols] = {};  // the part of the last tile, padded with zeros
+  size_t whole;         // tiles that lie in x entirely
+  size_t tiles;         // all tiles
+  uint32_t offset_sum;  // of all tiles
+  // The part of the last tile, padded with zeros. Not a member array: its address is passed on, and
+  // the other members would then be read from memory for every panel.
+  const int16_t* last;
 };
 
 // Calls call(std::integral_constant) for each index.
 template <class Call, size_t... kIndex>
 HWY_INLINE void ForEachIndex(const Call& call, std::index_sequence<kIndex...>) {
   (call(std::integral_constant<size_t, kIndex>()), ...);
+}
+
+// Sums that 32 bits do not hold: in 64 bits, chunk by chunk. The functions are not inlined, because
+// every product has them.
+template <size_t kCount>
+struct SumsOfChunks {
+  alignas(64) int32_t chunk[kCount];
+  int64_t totals[kCount];
+  alignas(64) float rounded[kCount];
+};
+inline HWY_NOINLINE void AddChunk(const int32_t* chunk, size_t count, bool first, int64_t* totals) {
+  for (size_t i = 0; i < count; ++i) totals[i] = (first ? 0 : totals[i]) + chunk[i];
+}
+inline HWY_NOINLINE void RoundTotals(const int64_t* totals, size_t count, float* rounded) {
+  for (size_t i = 0; i < count; ++i) rounded[i] = static_cast<float>(totals[i]);
 }
 
 // The product of kPanels neighbouring panels with kInputs vectors. Panels share the broadcast of x,
@@ -90,6 +110,7 @@ struct IntegerPanels {
   using Inputs = const TileInput<Tile>*;  // kInputs of them
   static constexpr size_t kSums = kInputs * kVectors;
   using Accumulators = hn::Vec<Sums>[kSums];  // input after input
+  using OnePanel = IntegerPanels<Products, kForm, 1, kInputs>;
 
   // `codes` and `signs` point to a tile of the first panel; the next panel's tile lies `stride`
   // tiles further. Prefetches `ahead` tiles further.
@@ -200,7 +221,7 @@ struct IntegerPanels {
     return (INT32_MAX / chunk_pairs >> kBits) <= INT16_MAX / ((size_t{1} << kBits) + 1);
   }
 
-  // Adds tiles [begin, end) of rows [g * kWidth, (g + 1) * kWidth) of a panel.
+  // Adds the whole tiles [begin, end) of rows [g * kWidth, (g + 1) * kWidth) of a panel.
   static HWY_INLINE void SumGroup(const CodePanels& weight, size_t panel, size_t g, Inputs inputs,
                                   size_t begin, size_t end, Accumulators& sums) {
     const Sums d32;
@@ -209,7 +230,9 @@ struct IntegerPanels {
     const uint64_t* signs = SignsAfter<kForm>(weight.signs, panel * stride);
     hn::Vec<Sums> of_group[kInputs];
     for (size_t i = 0; i < kInputs; ++i) of_group[i] = sums[i * kVectors + g];
-    const auto add_tile = [&](size_t at, const int16_t* const(&x)[kInputs]) HWY_ATTR {
+    for (size_t at = begin; at < end; ++at) {
+      const int16_t* x[kInputs];
+      for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].x + at * kCols;
       if (g == 0) hwy::Prefetch(codes + (at + kAhead) * kTileBytes);
       const Tile tile(codes + at * kTileBytes, SignsAfter<kForm>(signs, at), g * kWidth);
       ForEachPair(tile, [&](size_t pair, hn::Vec<Codes> pair_codes) HWY_ATTR {
@@ -218,16 +241,6 @@ struct IntegerPanels {
           of_group[i] = Products::Add(d32, of_group[i], pair_codes, both);
         }
       });
-    };
-    const int16_t* x[kInputs];
-    const size_t whole = end < inputs->whole ? end : inputs->whole;
-    for (size_t at = begin; at < whole; ++at) {
-      for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].x + at * kCols;
-      add_tile(at, x);
-    }
-    if (end > inputs->whole) {
-      for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].last;
-      add_tile(inputs->whole, x);
     }
     for (size_t i = 0; i < kInputs; ++i) sums[i * kVectors + g] = of_group[i];
   }
@@ -242,27 +255,54 @@ struct IntegerPanels {
     }
   }
 
-  // 32-bit sums over tiles [begin, end).
+  // 32-bit sums over tiles [begin, end), which with kWhole lie in the vectors entirely.
+  template <bool kWhole>
   static HWY_INLINE void Sum(const CodePanels& weight, size_t panel, Inputs inputs, size_t begin,
                              size_t end, Accumulators& sums) {
     StartSums(inputs, begin, end, sums);
+    const size_t whole = end < inputs->whole ? end : inputs->whole;
     if constexpr (kGroupByGroup) {
-      for (size_t g = 0; g < kGroups; ++g) SumGroup(weight, panel, g, inputs, begin, end, sums);
+      for (size_t g = 0; g < kGroups; ++g) SumGroup(weight, panel, g, inputs, begin, whole, sums);
     } else {
-      AddPanels(weight, panel, inputs, begin, end, sums);
+      AddPanels(weight, panel, inputs, begin, whole, sums);
+    }
+    if (kWhole || HWY_LIKELY(end == whole)) return;
+    alignas(64) int32_t rows[kSums * kWidth];
+    for (size_t v = 0; v < kSums; ++v) hn::Store(sums[v], Sums(), rows + v * kWidth);
+    const int16_t* last[kInputs];
+    for (size_t i = 0; i < kInputs; ++i) last[i] = inputs[i].last;
+    OnePanel::AddLast(weight, panel, kPanels, last, rows);
+    for (size_t v = 0; v < kSums; ++v) sums[v] = hn::Load(Sums(), rows + v * kWidth);
+  }
+  // Adds the last tile of `panels` panels from `panel` on, times the vectors' last columns x, to
+  // rows [kInputs][panels][kPanelRows]. Not inlined, and one panel at a time: a second copy of
+  // AddTile in every product would take as long to compile as the first.
+  static HWY_NOINLINE void AddLast(const CodePanels& weight, size_t panel, size_t panels,
+                                   const int16_t* const (&x)[kInputs], int32_t* rows) {
+    static_assert(kPanels == 1 && !kRests);
+    const size_t stride = TilesOf(kForm, weight.cols);
+    for (size_t p = 0; p < panels; ++p) {
+      const auto rows_of = [&](size_t v) {
+        return rows + ((v / kGroups * panels + p) * kGroups + v % kGroups) * kWidth;
+      };
+      const size_t tile = (panel + p + 1) * stride - 1;
+      Accumulators sums;
+      for (size_t v = 0; v < kSums; ++v) sums[v] = hn::Load(Sums(), rows_of(v));
+      AddTile(weight.codes + tile * kTileBytes, SignsAfter<kForm>(weight.signs, tile), stride,
+              kAhead, x, sums);
+      for (size_t v = 0; v < kSums; ++v) hn::Store(sums[v], Sums(), rows_of(v));
     }
   }
-  // Adds tiles [begin, end) of kPanels panels from `panel` on, all groups at once.
+  // Adds the whole tiles [begin, end) of kPanels panels from `panel` on, all groups at once.
   static HWY_INLINE void AddPanels(const CodePanels& weight, size_t panel, Inputs inputs,
                                    size_t begin, size_t end, Accumulators& sums) {
     const size_t stride = TilesOf(kForm, weight.cols);
     const std::byte* codes = weight.codes + panel * stride * kTileBytes;
     const uint64_t* signs = SignsAfter<kForm>(weight.signs, panel * stride);
-    const size_t whole = end < inputs->whole ? end : inputs->whole;
     // After the last tiles of these panels, the first tiles of the next panels are needed.
     const size_t beyond = kAhead + (kPanels - 1) * stride;
     const size_t turn = stride > kAhead ? stride - kAhead : 0;
-    for (size_t tile = begin; tile < whole; ++tile) {
+    for (size_t tile = begin; tile < end; ++tile) {
       const int16_t* x[kInputs];
       for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].x + tile * kCols;
       const size_t ahead = tile < turn ? kAhead : beyond;
@@ -272,48 +312,34 @@ struct IntegerPanels {
       }
       AddTile(codes + tile * kTileBytes, SignsAfter<kForm>(signs, tile), stride, ahead, x, sums);
     }
-    if (end > inputs->whole) {
-      const int16_t* x[kInputs];
-      for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].last;
-      AddTile(codes + inputs->whole * kTileBytes, SignsAfter<kForm>(signs, inputs->whole), stride,
-              beyond, x, sums);
-    }
   }
 
-  // Sums in 64 bits, chunk by chunk, as floats.
-  static HWY_INLINE void SumChunks(const CodePanels& weight, size_t panel, Inputs inputs,
-                                   size_t chunk, hn::Vec<Floats> (&products)[kSums]) {
-    const size_t tiles = TilesOf(kForm, weight.cols);
-    Accumulators sums;
-    int64_t totals[kSums * kWidth] = {};
-    for (size_t begin = 0; begin < tiles; begin += chunk) {
-      Sum(weight, panel, inputs, begin, tiles - begin < chunk ? tiles : begin + chunk, sums);
-      for (size_t v = 0; v < kSums; ++v) {
-        alignas(64) int32_t rows[kWidth];
-        hn::Store(sums[v], Sums(), rows);
-        for (size_t row = 0; row < kWidth; ++row) totals[v * kWidth + row] += rows[row];
-      }
-    }
-    for (size_t v = 0; v < kSums; ++v) {
-      alignas(64) float rows[kWidth];
-      for (size_t row = 0; row < kWidth; ++row) {
-        rows[row] = static_cast<float>(totals[v * kWidth + row]);
-      }
-      products[v] = hn::Load(Floats(), rows);
-    }
-  }
-
+  // With kWhole, all tiles lie in the vectors, are one chunk, and all panels are full: nothing is
+  // called, so that constants stay in registers.
+  template <bool kWhole = false>
   static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel, Inputs inputs,
                                   size_t chunk, const Finish& finish) {
     const Floats d;
     const size_t tiles = TilesOf(kForm, weight.cols);
+    const bool one_chunk = kWhole || HWY_LIKELY(tiles <= chunk);
     hn::Vec<Floats> products[kSums];
-    if (tiles <= chunk) {
+    SumsOfChunks<kSums * kWidth> of_chunks;
+    size_t begin = 0;
+    do {
+      const size_t end = one_chunk || tiles - begin < chunk ? tiles : begin + chunk;
       Accumulators sums;
-      Sum(weight, panel, inputs, 0, tiles, sums);
-      for (size_t v = 0; v < kSums; ++v) products[v] = hn::ConvertTo(d, sums[v]);
-    } else {
-      SumChunks(weight, panel, inputs, chunk, products);
+      Sum<kWhole>(weight, panel, inputs, begin, end, sums);
+      if (one_chunk) {
+        for (size_t v = 0; v < kSums; ++v) products[v] = hn::ConvertTo(d, sums[v]);
+        break;
+      }
+      for (size_t v = 0; v < kSums; ++v) hn::Store(sums[v], Sums(), of_chunks.chunk + v * kWidth);
+      AddChunk(of_chunks.chunk, kSums * kWidth, begin == 0, of_chunks.totals);
+      begin = end;
+    } while (begin < tiles);
+    if (!one_chunk) {
+      RoundTotals(of_chunks.totals, kSums * kWidth, of_chunks.rounded);
+      for (size_t v = 0; v < kSums; ++v) products[v] = hn::Load(d, of_chunks.rounded + v * kWidth);
     }
     const size_t first = panel * kPanelRows;
     for (size_t i = 0; i < kInputs; ++i) {
@@ -323,7 +349,7 @@ struct IntegerPanels {
         const auto scale = hn::Mul(hn::Load(d, weight.scales + first + v * kWidth), input_scale);
         scaled[v] = hn::Mul(products[i * kVectors + v], scale);
       }
-      FinishAll(finish, scaled, first, weight.rows, inputs[i].y);
+      FinishAll<kWhole>(finish, scaled, first, weight.rows, inputs[i].y);
     }
   }
 };
@@ -382,17 +408,23 @@ struct FormProduct {
   static HWY_NOINLINE void MultiplyOne(const CodePanels& weight, size_t panel, size_t end,
                                        const CodeVector& vector, size_t chunk,
                                        const Finish& finish) {
+    int16_t last[Input::kCols];
     Input input;
-    input.Split(vector, weight.cols);
+    input.Split(vector, weight.cols, last);
+    // One panel is so little work that spilled registers count. Its code exists twice.
+    if constexpr (kPanelsOfOne == 1) {
+      const bool whole = input.whole == input.tiles && input.tiles <= chunk &&
+                         finish.integer_bias.integers == nullptr;
+      for (; whole && panel < end && (panel + 1) * kPanelRows <= weight.rows; ++panel) {
+        IntegerPanels<Products, kForm, 1, 1, kRests>::template Multiply<true>(weight, panel, &input,
+                                                                              chunk, finish);
+      }
+    }
     for (; panel + kPanelsOfOne <= end; panel += kPanelsOfOne) {
       IntegerPanels<Products, kForm, kPanelsOfOne, 1, kRests>::Multiply(weight, panel, &input,
                                                                         chunk, finish);
     }
-    if (kPanelsOfOne > 2 && end - panel >= 2) {
-      IntegerPanels<Products, kForm, 2, 1, kRests>::Multiply(weight, panel, &input, chunk, finish);
-      panel += 2;
-    }
-    if (kPanelsOfOne > 1 && end - panel == 1) {
+    for (; kPanelsOfOne > 1 && panel < end; ++panel) {
       IntegerPanels<Products, kForm, 1, 1, kRests>::Multiply(weight, panel, &input, chunk, finish);
     }
   }
@@ -402,8 +434,9 @@ struct FormProduct {
                                         const Finish& finish) {
     // Panels whose sums fit in 32 registers, or in 16.
     constexpr size_t kTogether = kGroups == 1 ? kPanelsTogether : 1;
+    int16_t last[kGroupInputs][Input::kCols];
     Input inputs[kGroupInputs];
-    for (size_t i = 0; i < count; ++i) inputs[i].Split(vectors[i], weight.cols);
+    for (size_t i = 0; i < count; ++i) inputs[i].Split(vectors[i], weight.cols, last[i]);
     if constexpr (kTogether > 1) {
       for (; panel + kTogether <= end; panel += kTogether) {
         Multiply<kTogether>(weight, panel, inputs, count, chunk, finish);

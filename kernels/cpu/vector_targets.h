@@ -10,6 +10,8 @@
 // since other machines run the reference kernels.
 #if HWY_ARCH_ARM_A64
 #define KINGLET_VECTOR_TARGETS (HWY_NEON)
+#elif defined(KINGLET_SMALL)
+#define KINGLET_VECTOR_TARGETS (HWY_AVX2)
 #else
 #define KINGLET_VECTOR_TARGETS (HWY_AVX2 | HWY_AVX3)
 #endif

@@ -147,7 +147,15 @@ Result<std::vector<Kernel>> BindAll(const Plan& plan, const BufferLayout& layout
 template <class T>
 Kernel BindNode(const Node& node, const Plan& plan, const BufferLayout& layout,
                 WeightStore& store) {
-  return std::visit(Binder<T>{plan, layout, store}, node.op);
+  return std::visit(
+      [&]<class Operation>(const Operation& op) -> Kernel {
+        if constexpr (kOfOtherModels<Operation>) {
+          return {};
+        } else {
+          return Binder<T>{plan, layout, store}(op);
+        }
+      },
+      node.op);
 }
 
 template Kernel BindNode<float>(const Node&, const Plan&, const BufferLayout&, WeightStore&);

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "format/small_build.h"
 #include "runtime/lower/blocks.h"
 #include "runtime/lower/builder.h"
 
@@ -139,6 +140,13 @@ Result<Plan> Lower(const ModelDescription& description, std::span<const TensorVi
   const auto* softmax = FindBlock<AdaptiveSoftmax>(description);
   const auto* cache = FindBlock<NeuralCache>(description);
   const bool predicts = IsLanguageModel(description);
+  const auto* encoder = FindBlock<TransformerEncoder>(description);
+  const auto* recurrent_encoder = FindBlock<RecurrentEncoder>(description);
+  if constexpr (kSmallBuild) {
+    if (!predicts) return LeftOut("model", "blocks", "a language model", "an embedding alone");
+    // Files with encoders are refused; so the compiler drops what lowers them.
+    encoder = nullptr, recurrent_encoder = nullptr;
+  }
   if (embedding == nullptr ||
       (predicts && ((transformer == nullptr && recurrent == nullptr) || softmax == nullptr))) {
     return Status::Refusal(KINGLET_INVALID_MODEL, "model", "blocks",
@@ -149,17 +157,17 @@ Result<Plan> Lower(const ModelDescription& description, std::span<const TensorVi
   plan.weights = tensors;
   plan.vocabulary_size = description.vocabulary_size;
   PlanBuilder builder(plan, points);
-  if (const auto* masked = FindBlock<MaskedModel>(description)) {
-    LowerMasked(description, *masked, builder);
-    return plan;
-  }
-  if (!predicts) {
-    LowerWithoutDecoder(*embedding, FindBlock<BagClassifier>(description), builder);
-    return plan;
+  if constexpr (!kSmallBuild) {
+    if (const auto* masked = FindBlock<MaskedModel>(description)) {
+      LowerMasked(description, *masked, builder);
+      return plan;
+    }
+    if (!predicts) {
+      LowerWithoutDecoder(*embedding, FindBlock<BagClassifier>(description), builder);
+      return plan;
+    }
   }
 
-  const auto* encoder = FindBlock<TransformerEncoder>(description);
-  const auto* recurrent_encoder = FindBlock<RecurrentEncoder>(description);
   std::vector<SourceMemory> memories;
   if (encoder != nullptr) memories = MakeSourceMemories(*transformer, *encoder, builder);
   if (recurrent_encoder != nullptr && recurrent->attention) {

@@ -3,13 +3,21 @@
 #define KINGLET_RUNTIME_QUERIES_QUERY_MEMORY_H_
 
 #include <cstdint>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
+#include "format/small_build.h"
 #include "runtime/model.h"
 #include "runtime/queries/cached_tokens.h"
 #include "runtime/queries/query_options.h"
 
 namespace kinglet {
+
+// Of<T> for the floats of the backend, which are double in ref64.
+template <template <class> class Of>
+using EitherReal =
+    std::conditional_t<kSmallBuild, std::variant<Of<float>>, std::variant<Of<float>, Of<double>>>;
 
 // The memory of all streams of a session, which use it one query at a time. The constructor
 // reserves room for the largest query, so that no query allocates here. T is the backend's real

@@ -1,0 +1,73 @@
+// Opens a model, reads a text and prints every log-probability exactly, then what the memory of the
+// process grew by. Linked with the ordinary library and with the small one, for
+// small_library_test.py.
+//
+//   small_library MODEL.kgl TEXT [BACKEND]
+#include <kinglet/kinglet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_TOKENS = 400, MOST_BYTES = 65536, BEST = 10 };
+
+static void check(kinglet_status status) {
+  if (status != KINGLET_OK) {
+    printf("%s: %s\n", kinglet_status_name(status), kinglet_error_message());
+    exit(1);
+  }
+}
+
+// kB that this process alone has and that no file backs, so not the library's code; 0 if the system
+// does not tell.
+static long private_memory(void) {
+  FILE* const file = fopen("/proc/self/smaps_rollup", "r");
+  if (file == NULL) return 0;
+  char line[256];
+  long dirty = 0;
+  while (fgets(line, sizeof line, file) != NULL &&
+         sscanf(line, "Private_Dirty: %ld", &dirty) != 1) {
+  }
+  fclose(file);
+  return dirty;
+}
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  static char text[MOST_BYTES];
+  FILE* const file = fopen(argv[2], "rb");
+  if (file == NULL) return 2;
+  const size_t bytes = fread(text, 1, sizeof text, file);
+  fclose(file);
+
+  const long before = private_memory();
+  kinglet_model_options options;
+  check(kinglet_model_options_init(&options, sizeof options));
+  if (argc > 3) options.backend = argv[3];
+  kinglet_model* model = NULL;
+  check(kinglet_model_open(argv[1], &options, &model));
+  kinglet_session* session = NULL;
+  check(kinglet_session_create(model, NULL, &session));
+  uint64_t needed = 0;
+  check(kinglet_model_tokenize(model, text, bytes, NULL, NULL, 0, &needed));
+  uint32_t* const ids = malloc(needed * sizeof *ids);
+  if (ids == NULL) return 2;
+  check(kinglet_model_tokenize(model, text, bytes, ids, NULL, needed, NULL));
+  if (needed > MOST_TOKENS) needed = MOST_TOKENS;
+
+  for (uint64_t i = 0; i < needed; ++i) {
+    double log_probability = 0, best[BEST];
+    uint32_t found[BEST], count = 0;
+    if (i > 0) check(kinglet_session_log_probability(session, 0, ids[i], &log_probability));
+    check(kinglet_session_step(session, 0, ids[i]));
+    check(kinglet_session_top_k(session, 0, BEST, found, best, BEST, &count));
+    printf("%u %a", ids[i], log_probability);
+    for (uint32_t b = 0; b < count; ++b) printf(" %u %a", found[b], best[b]);
+    putchar('\n');
+  }
+  check(kinglet_session_reset(session, 0));
+  printf("grown %ld kB\n", private_memory() - before);
+  free(ids);
+  kinglet_session_destroy(session);
+  kinglet_model_close(model);
+  return 0;
+}
