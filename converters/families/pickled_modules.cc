@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <optional>
 #include <utility>
 
 #include "converters/checkpoints/quoted.h"
 #include "converters/families/pickled_options.h"
+#include "format/message_text.h"
 
 namespace kinglet {
 namespace {
@@ -208,6 +211,21 @@ Status CheckPickledModules(const PickledNetwork* known, const SavedModules& modu
   KINGLET_RETURN_IF_ERROR(checker.Check(*modules.network, known->places, "network", ""));
   if (modules.criterion == nullptr) return {};
   return checker.Check(*modules.criterion, known->criterion, "criterion", "");
+}
+
+Status CheckModuleAgrees(const PickleNode* network, const std::string& checkpoint,
+                         const std::string& path, const std::string& name, double expected) {
+  const NodeRef module = network == nullptr ? nullptr : Submodule(*network, path);
+  if (module == nullptr) return {};
+  std::optional<double> value = NumberAttribute(*module, name);
+  if (!value) {
+    if (const auto truth = BooleanAttribute(*module, name)) value = *truth ? 1 : 0;
+  }
+  if (!value || std::fabs(*value - expected) <= 1e-12 * std::fabs(expected)) return {};
+  return Status::Refusal(KINGLET_UNSUPPORTED, checkpoint,
+                         "attribute " + path + (path.empty() ? "" : ".") + name,
+                         NumberText(expected) + ", as the network's other modules have",
+                         NumberText(*value) + " (a network whose modules differ needs a --recipe)");
 }
 
 }  // namespace kinglet

@@ -50,6 +50,11 @@ Status CheckPickledModules(const PickledNetwork* known, const SavedModules& modu
                            std::string_view family, const std::string& checkpoint,
                            IgnoredOptions* ignored);
 
+// Refuses a number or bool of the network's module at `path` that is not `expected`. A module or an
+// attribute that is missing agrees. `network` may be null. Errors: KINGLET_UNSUPPORTED.
+Status CheckModuleAgrees(const PickleNode* network, const std::string& checkpoint,
+                         const std::string& path, const std::string& name, double expected);
+
 }  // namespace kinglet
 
 #endif  // KINGLET_CONVERTERS_FAMILIES_PICKLED_MODULES_H_

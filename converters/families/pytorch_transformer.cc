@@ -25,6 +25,7 @@
 #include "converters/checkpoints/saved_module.h"
 #include "converters/families/config_options.h"
 #include "converters/families/families.h"
+#include "converters/families/pickled_modules.h"
 #include "converters/families/speech_stream.h"
 #include "converters/network/layers.h"
 #include "converters/network/network.h"
@@ -86,7 +87,7 @@ Result<uint32_t> HeadsOf(const FamilyInput& input, uint32_t width) {
   if (!path.empty()) {
     KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(path));
     KINGLET_RETURN_IF_ERROR(CheckConfig(kExamplesTransformerConfig, file, input.ignored));
-    if (!heads) {
+    if (!heads || file.Has("nhead")) {
       KINGLET_ASSIGN_OR_RETURN(heads, file.Integer("nhead"));
       where = path;
     }
@@ -103,6 +104,22 @@ Result<uint32_t> HeadsOf(const FamilyInput& input, uint32_t width) {
                            std::to_string(*heads));
   }
   return static_cast<uint32_t>(*heads);
+}
+
+// The modules of a network have copies of its settings, which PyTorch reads.
+Status CheckCopies(const FamilyInput& input, const TransformerDecoder& decoder, uint32_t layers) {
+  const auto check = [&input](const std::string& path, const std::string& name, double expected) {
+    return CheckModuleAgrees(input.modules.network, input.checkpoint, path, name, expected);
+  };
+  KINGLET_RETURN_IF_ERROR(check("", "ninp", decoder.width));
+  KINGLET_RETURN_IF_ERROR(check("encoder.norm", "eps", decoder.epsilon));
+  for (uint32_t i = 0; i < layers; ++i) {
+    const std::string layer = "encoder.layers." + std::to_string(i);
+    KINGLET_RETURN_IF_ERROR(check(layer + ".self_attn", "num_heads", decoder.heads));
+    KINGLET_RETURN_IF_ERROR(check(layer + ".norm1", "eps", decoder.epsilon));
+    KINGLET_RETURN_IF_ERROR(check(layer + ".norm2", "eps", decoder.epsilon));
+  }
+  return {};
 }
 
 Result<LoadedModel> LoadExamplesTransformer(const FamilyInput& input) {
@@ -130,6 +147,7 @@ Result<LoadedModel> LoadExamplesTransformer(const FamilyInput& input) {
   decoder.positions = AddStoredPositions(
       network, positions_name, network.Claim(positions_name, {stored, 1, width}), window, width);
   const uint32_t layers = CountLayers(input.weights, "encoder.layers.", ".linear1.weight");
+  KINGLET_RETURN_IF_ERROR(CheckCopies(input, decoder, layers));
   for (uint32_t i = 0; i < layers; ++i) {
     const std::string layer = "encoder.layers." + std::to_string(i) + ".";
     const std::string joined = layer + "self_attn.in_proj_";

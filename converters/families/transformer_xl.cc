@@ -145,18 +145,8 @@ class Settings {
   bool HasModule(const std::string& path) const { return Object(path) != nullptr; }
   // Refuses a number or bool of a pickled object that is not `expected`.
   Status Agrees(const std::string& module, const std::string& name, double expected) const {
-    const NodeRef object = Object(module);
-    if (object == nullptr || Configured(name)) return {};
-    std::optional<double> value = NumberAttribute(*object, name);
-    if (!value) {
-      if (const auto truth = BooleanAttribute(*object, name)) value = *truth ? 1 : 0;
-    }
-    const double tolerance = 1e-12 * std::fabs(expected);
-    if (!value || std::fabs(*value - expected) <= tolerance) return {};
-    return Status::Refusal(
-        KINGLET_UNSUPPORTED, input_->checkpoint, "attribute " + module + "." + name,
-        NumberText(expected) + ", as the network's other modules have",
-        NumberText(*value) + " (a network whose modules differ needs a --recipe)");
+    if (Configured(name)) return {};
+    return CheckModuleAgrees(input_->modules.network, input_->checkpoint, module, name, expected);
   }
   double EpsilonOf(const std::string& norm, double otherwise) const {
     const NodeRef object = Object(norm);
