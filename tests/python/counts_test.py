@@ -18,8 +18,8 @@ except ImportError:
     numpy = None
 
 # The parameters for which 0 has no meaning, not even the default.
-FROM_ONE = {"lanes", "threads", "streams", "tokens", "memory_limit", "session_memory_limit"}
-WIDE = {"seed", "tokens", "most_steps", "position", "memory_limit", "session_memory_limit"}
+FROM_ONE = {"block_size", "lanes", "threads", "streams", "tokens", "memory_limit", "session_memory_limit"}
+WIDE = {"limit", "seed", "tokens", "most_steps", "position", "memory_limit", "session_memory_limit"}
 GIVEN = {
     "ids": [1, 2], "id": 1, "lanes": [0], "seeds": [3], "allowed": [1, 2], "prefix": "t", "k": 2,
     "share": 0.5, "point": 5, "source": 0, "target": 0, "parents": [kinglet.NO_PARENT, 0],
@@ -36,6 +36,7 @@ def made(path):
     session = model.session()
     session.step(1)
     GIVEN["state"] = session.save()
+    GIVEN["archive"] = model.compress(b"the")
     return [model, session, model.vocabulary, model.embedding(), model.generate(tokens=1)]
 
 

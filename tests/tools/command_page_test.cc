@@ -82,6 +82,9 @@ void WriteFiles(const CommandFolder& folder) {
   folder.Write("damaged.kgl", damaged.substr(0, damaged.size() - 1));
   std::filesystem::copy(KINGLET_TEST_DATA "/micronet-small-fp32", folder.Path("checkpoint"),
                         std::filesystem::copy_options::recursive);
+  // A family's tensors without the configuration that the family needs.
+  std::filesystem::copy(KINGLET_TEST_DATA "/transformer-xl-variants/hf-published/pytorch_model.bin",
+                        folder.Path("weights.bin"));
 }
 
 void AddKeys(const nlohmann::ordered_json& value, const std::string& path,

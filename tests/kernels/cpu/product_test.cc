@@ -52,7 +52,8 @@ TEST_F(ProductInputTest, MakesFloatsOnlyWhereTheWeightIsReal) {
   const int16_t integers[3] = {7, -255, 0};
   std::copy_n(integers, 3, layout[codes].At<int16_t>(frame));
 
-  ProductInput::Memory memory;
+  alignas(64) std::byte bytes[1024];
+  const ProductInput::Memory memory(bytes);
   const ProductInput as_is(context, floats, TailInput::kAsIs, 3);
   EXPECT_EQ(as_is.Read(frame, true, memory, 0).codes, nullptr);
   EXPECT_EQ(as_is.Read(frame, true, memory, 0).floats[1], -6.0f);
