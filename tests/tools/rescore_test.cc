@@ -155,7 +155,7 @@ TEST_F(RescoreTest, MemoryDoesNotGrowWithTheLists) {
   const auto peak = [&](int lists) {  // KiB, of all programs that were run so far
     const Outcome outcome = folder_.RunShell(
         "seq " + std::to_string(lists) +
-        " | sed 's/.*/utt-&\t-1\tw3 w4 w5 w6 w7 w8 w9 w10/; p; s/-1/-2/' > big.tsv; "
+        " | sed 's/.*/utt-&\t-1\tw3 w4 w5 w6 w7 w8 w9 w10/; p; s/\t-1/\t-2/' > big.tsv; "
         "kinglet rescore m.kgl big.tsv --lanes 16 > /dev/null");
     EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
     rusage usage{};
