@@ -18,7 +18,8 @@ except ImportError:
     numpy = None
 
 # The parameters for which 0 has no meaning, not even the default.
-FROM_ONE = {"block_size", "lanes", "threads", "streams", "tokens", "memory_limit", "session_memory_limit"}
+FROM_ONE = {"block_size", "lanes", "threads", "streams", "tokens", "memory_limit",
+            "session_memory_limit"}
 WIDE = {"limit", "seed", "tokens", "most_steps", "position", "memory_limit", "session_memory_limit"}
 GIVEN = {
     "ids": [1, 2], "id": 1, "lanes": [0], "seeds": [3], "allowed": [1, 2], "prefix": "t", "k": 2,
