@@ -73,14 +73,13 @@ kinglet_status kinglet_coder_options_init(kinglet_coder_options* options, uint32
 kinglet_status kinglet_compressor_create(const kinglet_model* model,
                                          const kinglet_coder_options* options,
                                          kinglet_coder** out) {
-  return kinglet::CreateCoder(__func__, model, options, out,
-                              [&](const kinglet_coder_options& read, auto stop) {
-                                return kinglet::compress::ArchiveWriter::Create(
-                                    model->model, {.block_size = read.block_size,
-                                                   .threads = read.threads,
-                                                   .fast = read.fast != 0,
-                                                   .stop = std::move(stop)});
-                              });
+  return kinglet::CreateCoder(
+      __func__, model, options, out, [&](const kinglet_coder_options& read, auto stop) {
+        return kinglet_coder::Writer::Create(model->model, {.block_size = read.block_size,
+                                                            .threads = read.threads,
+                                                            .fast = read.fast != 0,
+                                                            .stop = std::move(stop)});
+      });
 }
 
 kinglet_status kinglet_decompressor_create(const kinglet_model* model,
@@ -88,10 +87,10 @@ kinglet_status kinglet_decompressor_create(const kinglet_model* model,
                                            kinglet_coder** out) {
   return kinglet::CreateCoder(
       __func__, model, options, out, [&](const kinglet_coder_options& read, auto stop) {
-        return kinglet::compress::ArchiveReader::Create(model->model, {.threads = read.threads,
-                                                                       .limit = read.limit,
-                                                                       .salvage = read.salvage != 0,
-                                                                       .stop = std::move(stop)});
+        return kinglet_coder::Reader::Create(model->model, {.threads = read.threads,
+                                                            .limit = read.limit,
+                                                            .salvage = read.salvage != 0,
+                                                            .stop = std::move(stop)});
       });
 }
 
@@ -158,7 +157,7 @@ kinglet_status kinglet_coder_damages(const kinglet_coder* coder, char* buffer, u
   const char* const function = __func__;
   return kinglet::With(function, "coder", coder, [&] {
     std::string lines;
-    if (const auto* reader = std::get_if<kinglet::compress::ArchiveReader>(&*coder->archive)) {
+    if (const auto* reader = std::get_if<kinglet_coder::Reader>(&*coder->archive)) {
       for (const std::string& damage : reader->damages()) lines += damage + "\n";
     }
     return kinglet::CopyText(function, lines, buffer, capacity, needed);

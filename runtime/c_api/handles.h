@@ -10,10 +10,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "format/small_build.h"
 #include "kinglet/kinglet.h"
 #include "runtime/c_api/guard.h"
 #include "runtime/compress/archive_reader.h"
@@ -42,9 +44,30 @@ struct kinglet_generation {
   kinglet::Generator generator;
 };
 
+namespace kinglet {
+
+// Stands for archives where the build leaves them out: none can be created.
+template <class Archive>
+struct LeftOutArchive {
+  static Result<LeftOutArchive> Create(const std::shared_ptr<const Model>& /*model*/,
+                                       const typename Archive::Options& /*options*/) {
+    return LeftOut("archive", "model", "a library with archives", "one of language models alone");
+  }
+  void Add(std::span<const std::byte> /*bytes*/) {}
+  void EndOfInput() {}
+  Status Next(std::vector<std::byte>& /*out*/) { return {}; }
+  std::vector<std::string> damages() const { return {}; }
+};
+template <class Archive>
+using CodedArchive = std::conditional_t<kSmallBuild, LeftOutArchive<Archive>, Archive>;
+
+}  // namespace kinglet
+
 struct kinglet_coder {
-  std::optional<std::variant<kinglet::compress::ArchiveWriter, kinglet::compress::ArchiveReader>>
-      archive;
+  using Writer = kinglet::CodedArchive<kinglet::compress::ArchiveWriter>;
+  using Reader = kinglet::CodedArchive<kinglet::compress::ArchiveReader>;
+
+  std::optional<std::variant<Writer, Reader>> archive;
   std::vector<std::byte> output;  // of which the caller has the first `taken` bytes
   size_t taken = 0;
   bool is_finished = false, has_failed = false;

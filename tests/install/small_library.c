@@ -2,7 +2,7 @@
 // process grew by. Linked with the ordinary library and with the small one, for
 // small_library_test.py.
 //
-//   small_library MODEL.kgl TEXT [BACKEND]
+//   small_library MODEL.kgl TEXT [BACKEND, or archives: makes a compressor]
 #include <kinglet/kinglet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,9 +42,15 @@ int main(int argc, char** argv) {
   const long before = private_memory();
   kinglet_model_options options;
   check(kinglet_model_options_init(&options, sizeof options));
-  if (argc > 3) options.backend = argv[3];
+  const int archives = argc > 3 && strcmp(argv[3], "archives") == 0;
+  if (argc > 3 && !archives) options.backend = argv[3];
   kinglet_model* model = NULL;
   check(kinglet_model_open(argv[1], &options, &model));
+  if (archives) {
+    kinglet_coder* coder = NULL;
+    check(kinglet_compressor_create(model, NULL, &coder));
+    kinglet_coder_destroy(coder);
+  }
   kinglet_session* session = NULL;
   check(kinglet_session_create(model, NULL, &session));
   uint64_t needed = 0;

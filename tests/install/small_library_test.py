@@ -79,7 +79,7 @@ def main() -> int:
             message = run("sh", "-c", '"$@" || true', "sh", programs["small"], model, text)
             expect(f"KINGLET_UNSUPPORTED: {model}: block " in message and found + "; " + LEFT_OUT in message,
                    f"{fixture}: expected a refusal, found {message}")
-        for backend in ("ref64", "onednn"):
+        for backend in ("ref64", "onednn", "archives"):
             message = run("sh", "-c", '"$@" || true', "sh", programs["small"], models[0], text, backend)
             expect("KINGLET_UNSUPPORTED" in message and LEFT_OUT in message, f"{backend}: found {message}")
     return 0
