@@ -43,7 +43,8 @@ uint64_t Whole(double number) { return static_cast<uint64_t>(number); }
 Result<Values> ApplyByHead(Numbers numbers, const Values& values) {
   std::vector<uint64_t> sizes;
   for (const double size : numbers.subspan(1)) sizes.push_back(Whole(size));
-  const uint64_t rows = Whole(numbers[0]) * std::accumulate(sizes.begin(), sizes.end(), 0u);
+  const uint64_t rows =
+      Whole(numbers[0]) * std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
   KINGLET_RETURN_IF_ERROR(CheckValues(values.size() % rows == 0, "by_head",
                                       "values in " + std::to_string(rows) + " equal parts",
                                       values));
