@@ -181,8 +181,8 @@ TEST_P(DamagedCheckpoints, TensorsAreAskedFor) {
     // The other order of positions and lengths may fit too.
     EXPECT_TRUE(refuses(Transpose) || name == "Model/kdq_emb/centroids_k") << name;
   }
-  // Others name what the family expected in the tensor's place.
-  EXPECT_GT(named * 4, refused * 3) << named << " of " << refused;
+  // Others name what the family expected in the tensor's place. Of few tensors more may do so.
+  EXPECT_GT(named * 7, refused * (kEvery == 1 ? 6 : 4)) << named << " of " << refused;
 }
 
 // The lines of a family's first fixture whose largest matrix is renamed, dropped, transposed and
