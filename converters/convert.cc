@@ -95,16 +95,12 @@ Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
   KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
   family_name = family->name;
   IgnoredOptions ignored{options.ignored_options};
-  const Status modules =
-      CheckPickledModules(family->modules == nullptr ? nullptr : &family->modules(), file.modules,
-                          family->name, file.path, &ignored);
-  if (!modules.ok()) return WithNextStep(modules, tables.weights());
   input.config = options.config;
   input.memory_length = options.memory_length;
   input.define_cache_rows = options.define_cache_rows;
   input.vocabulary = options.vocabulary;
   input.ignored = &ignored;
-  Result<LoadedModel> model = family->load(input);
+  Result<LoadedModel> model = LoadFamily(*family, input);
   if (!model.ok()) return WithNextStep(model.status(), tables.weights());
   KINGLET_RETURN_IF_ERROR(CheckAllMet(ignored));
   KINGLET_RETURN_IF_ERROR(tables.Place(*model));

@@ -65,8 +65,8 @@ class ListReader {
 
   DocumentReader lines_;
   std::optional<ListFormat> format_;
-  HypothesisList list_;         // whose lines are being read; none has come if it has no hypothesis
-  std::set<uint64_t> numbers_;  // of its hypotheses
+  HypothesisList list_;                 // whose lines are being read; empty before the first
+  std::set<uint64_t> numbers_;          // of its hypotheses
   std::unordered_set<uint64_t> begun_;  // digests of all utterances so far
 };
 

@@ -25,7 +25,11 @@ void AppendRange(const char* key, const std::optional<TensorRef::Range>& range, 
 class OriginWriter {
  public:
   OriginWriter(const LoadedModel& model, const CheckpointTensors& weights)
-      : model_(model), weights_(weights) {}
+      : model_(model), weights_(weights) {
+    for (const CheckpointTensor& tensor : weights) {
+      if (tensor.made.empty()) stored_.insert(tensor.name);
+    }
+  }
 
   bool complete() const { return complete_; }
 
@@ -82,11 +86,8 @@ class OriginWriter {
                                [](const Change::Function& function) {
                                  return MakeChange(function.kind, function.numbers).ok();
                                }) &&
-           std::ranges::all_of(parts, [this](const TensorRef& part) {
-             return std::ranges::any_of(weights_, [&part](const CheckpointTensor& tensor) {
-               return tensor.name == part.name && tensor.made.empty();
-             });
-           });
+           std::ranges::all_of(
+               parts, [this](const TensorRef& part) { return stored_.contains(part.name); });
   }
 
   void WritePart(const TensorRef& part, JsonLine& line) {
@@ -104,6 +105,7 @@ class OriginWriter {
 
   const LoadedModel& model_;
   const CheckpointTensors& weights_;
+  std::set<std::string_view> stored_;  // the names of the file's tensors
   std::set<std::string, std::less<>> written_;
   bool complete_ = true;
 };
@@ -118,7 +120,7 @@ bool HasUnit(const ModelDescription& description) {
 std::optional<std::string> NetworkRecipe(const FamilyInput& input) {
   const Result<const Family*> family = ChooseFamily("", input);
   if (!family.ok()) return std::nullopt;
-  const Result<LoadedModel> model = (*family)->load(input);
+  const Result<LoadedModel> model = LoadFamily(**family, input);
   if (!model.ok() || model->bits || HasUnit(model->draft.description)) return std::nullopt;
   const ModelDescription& description = model->draft.description;
   JsonLine line(17);

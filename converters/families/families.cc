@@ -119,6 +119,13 @@ Result<const Family*> ChooseFamily(std::string_view name, const FamilyInput& inp
   return *chosen;
 }
 
+Result<LoadedModel> LoadFamily(const Family& family, const FamilyInput& input) {
+  KINGLET_RETURN_IF_ERROR(
+      CheckPickledModules(family.modules == nullptr ? nullptr : &family.modules(), input.modules,
+                          family.name, input.checkpoint, input.ignored));
+  return family.load(input);
+}
+
 Status CheckMemoryLength(const Family& family, std::optional<uint32_t> memory_length) {
   if (!memory_length || family.takes_memory_length) return {};
   return Status::Refusal(

@@ -87,6 +87,8 @@ const Family* FamilyNamed(std::string_view name);
 // and the families of this build; KINGLET_INVALID_CHECKPOINT if only another family recognises the
 // weights.
 Result<const Family*> ChooseFamily(std::string_view name, const FamilyInput& input);
+// What the family makes of the checkpoint. Errors: those of CheckPickledModules and of the loader.
+Result<LoadedModel> LoadFamily(const Family& family, const FamilyInput& input);
 // "neurips-micronet, ..", for messages.
 std::string FamilyNames();
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -70,7 +69,9 @@ Status ReadTensors(LoadedModel& model) {
 
 Network::Network(std::span<const CheckpointTensor> weights, NameReport* report)
     : order_(weights), report_(report) {
-  for (const CheckpointTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
+  for (const CheckpointTensor& tensor : weights) {
+    if (!by_name_.emplace(tensor.name, &tensor).second) doubled_.push_back(QuotedName(tensor.name));
+  }
 }
 
 const CheckpointTensor* Network::Find(std::string_view name) const {
@@ -341,14 +342,9 @@ Status Network::CheckNames(const std::string& network) const {
     patterns.push_back(Quoted(name));
     name = QuotedName(name);
   }
-  std::vector<std::string> doubled;
-  std::set<std::string_view> seen;
-  for (const CheckpointTensor& tensor : order_) {
-    if (!seen.insert(tensor.name).second) doubled.push_back(QuotedName(tensor.name));
-  }
   if (!missing_.empty()) faults.push_back(Joined("missing ", missing_, ", "));
   if (!unused.empty()) faults.push_back(Joined("unused ", unused, ", "));
-  if (!doubled.empty()) faults.push_back(Joined("twice ", doubled, ", "));
+  if (!doubled_.empty()) faults.push_back(Joined("twice ", doubled_, ", "));
   if (!misshaped_.empty()) faults.push_back(Joined("", misshaped_, "; "));
   if (const std::vector<std::string> derived = DerivedFaults(); !derived.empty()) {
     faults.push_back(Joined("", derived, "; "));

@@ -205,7 +205,7 @@ class Network {
   NameReport* const report_;
   std::unordered_map<std::string_view, const CheckpointTensor*> by_name_;
   std::unordered_set<std::string_view> claimed_, excluded_;
-  std::vector<std::string> missing_, misshaped_;
+  std::vector<std::string> doubled_, missing_, misshaped_;
   std::deque<CheckpointTensor> owned_;
   // Of tied tensors: each one's first.
   std::unordered_map<const CheckpointTensor*, const CheckpointTensor*> tied_;

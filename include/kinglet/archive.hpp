@@ -41,8 +41,8 @@ class Coder {
   }
   // No bytes follow.
   Status Finish() { return StatusOf(kinglet_coder_finish(get())); }
-  // The next bytes of the output, at most `most` of them, which is 1 or more; none if more input is
-  // needed or, after Finish, if the output is complete.
+  // The next bytes of the output, at most `most` of them, which is 1 or more. Empty if more input
+  // is needed or, after Finish, if the output is complete.
   Result<std::vector<unsigned char>> Take(size_t most = size_t{1} << 16) {
     std::vector<unsigned char> bytes(most);
     uint64_t count = 0;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "converters/families/name_match.h"
+#include "tests/converters/module_nodes.h"
 #include "tests/converters/synthetic.h"
 
 namespace kinglet::families_test {
@@ -96,6 +97,17 @@ TEST(CheckMemoryLength, IsForFamiliesThatCanHaveAnother) {
             "pytorch-examples-transformer, transformer-xl, "
             "transfo-xl-hf, opennmt, icefall-transformer-lm, espnet-transformer-lm, "
             "speechbrain-transformer-lm), found 100");
+}
+
+// Also for a recipe that is written from a family's network, not for conversions alone.
+TEST(LoadFamily, ModulesAreCheckedFirst) {
+  ModuleNodes nodes;
+  const SavedModules modules = {nodes.Module(), nullptr};
+  const CheckpointTensors weights;
+  const FamilyInput input = {.checkpoint = "m.pt", .weights = weights, .modules = modules};
+  const Status refusal = CheckPickledModules(nullptr, modules, "bert", "m.pt", nullptr);
+  EXPECT_FALSE(refusal.ok());
+  EXPECT_EQ(LoadFamily(kBert, input).status().message(), refusal.message());
 }
 
 TEST(ChooseFamily, SaysWhatWasFoundAndWhatIsKnown) {
