@@ -9,6 +9,9 @@
 #include "converters/texts/corpus_vocabulary.h"
 #include "converters/texts/token_file.h"
 #include "converters/texts/word_splitter.h"
+#include "format/message_text.h"
+#include "runtime/text/lower_case.h"
+#include "runtime/text/marks.h"
 
 namespace kinglet {
 namespace {
@@ -65,6 +68,22 @@ void NoteMissingWords(const ModelDraft& draft, std::vector<std::string>& notes) 
         "the vocabulary has no <unk>: a text with a word that it lacks is refused; --ids reads "
         "texts as ids, --unknown names the word for unknown words");
   }
+}
+
+void NoteCapitals(const ModelDraft& draft, std::vector<std::string>& notes) {
+  if (!draft.tokenizer || !draft.tokenizer->lower_case) return;
+  Marks marks;
+  for (const std::string& word : draft.vocabulary) marks.Add(word);
+  size_t found = 0;
+  std::string example;
+  for (const std::string& word : draft.vocabulary) {
+    if (LowerCase(word, marks).text != word && found++ == 0) example = word;
+  }
+  if (found == 0) return;
+  notes.push_back("no lower-cased text has the vocabulary's words with capital letters, " +
+                  Quoted(example) +
+                  (found > 1 ? " and " + std::to_string(found - 1) + " others" : std::string()) +
+                  ": they are read as unknown words");
 }
 
 Status ChooseVocabulary(const ConvertOptions& options, const std::string& family, ModelDraft& draft,

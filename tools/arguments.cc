@@ -292,7 +292,7 @@ Result<std::optional<std::string>> ArgumentParser::Parse(int argc, const char* c
     std::vector<std::string> words;  // the last one first, as CLI11 has them
     for (int i = argc; i-- > 1;) words.push_back(Guarded(argv[i]));
     app_->parse(std::move(words));
-    if (const CLI::Option* option = MisplacedDash(*app_)) return DashRefusal(*app_, *option);
+    if (const std::optional<Status> refusal = NameRefusal(*app_)) return *refusal;
     return std::optional<std::string>();
   } catch (const CLI::CallForVersion& version) {
     return std::optional<std::string>(version.what());

@@ -73,6 +73,20 @@ TEST(ChooseVocabulary, WarnsOnceAboutMissingWords) {
   EXPECT_EQ(Choose(WithFile(plain), 2, "fairseq", 0).notes, Words{both[1]});
 }
 
+TEST(NoteCapitals, WordsThatNoLowerCasedTextHas) {
+  ModelDraft draft;
+  draft.vocabulary = {"<UNK>", "[MASK]", "the", "The", "@@PAD@@", "\u00C9t\u00E9"};
+  Words notes;
+  NoteCapitals(draft, notes);
+  draft.tokenizer = TextTables{false, WordRule{WordRule::Rule::kSpaces}};
+  NoteCapitals(draft, notes);
+  EXPECT_EQ(notes, Words());
+  draft.tokenizer->lower_case = true;
+  NoteCapitals(draft, notes);
+  EXPECT_EQ(notes, Words{"no lower-cased text has the vocabulary's words with capital letters, "
+                         "\"The\" and 2 others: they are read as unknown words"});
+}
+
 TEST(ChooseVocabulary, CharactersHaveANewline) {
   const TemporaryFile file(R"(["\n", " ", "<unk>"])");
   const Chosen chosen = Choose(WithFile(file), 3, "pytorch-examples");
