@@ -190,6 +190,20 @@ TEST(ArgumentsTest, NumbersAreReadWhole) {
       18446744073709551615u);
 }
 
+TEST(ArgumentsTest, NoNumberIsNan) {
+  for (const char* text : {"nan", "-nan", "NaN", "nan(1)"}) {
+    ArgumentParser program("A program.", "program");
+    std::optional<double> limit;
+    double weight = 0;
+    program.Add("--limit", limit, "a limit");
+    program.Add("--weight", weight, "a weight");
+    for (const char* option : {"--limit", "--weight"}) {
+      const char* line[] = {"program", option, text};
+      EXPECT_FALSE(program.Parse(3, line).ok()) << option << text;
+    }
+  }
+}
+
 TEST(ArgumentsTest, FactsAreThoseOfTheHelp) {
   double value = 0.5;
   std::string path;
