@@ -7,6 +7,7 @@
 
 #include "converters/families/families.h"
 #include "converters/texts/corpus_vocabulary.h"
+#include "converters/texts/text_size.h"
 #include "converters/texts/token_file.h"
 #include "converters/texts/word_splitter.h"
 #include "format/message_text.h"
@@ -84,6 +85,19 @@ void NoteCapitals(const ModelDraft& draft, std::vector<std::string>& notes) {
                   Quoted(example) +
                   (found > 1 ? " and " + std::to_string(found - 1) + " others" : std::string()) +
                   ": they are read as unknown words");
+}
+
+Status NotePieces(const ModelDraft& draft, std::vector<std::string>& notes) {
+  if (draft.tokenizer || draft.vocabulary.empty() || IsMaskedModel(draft.description)) return {};
+  KINGLET_ASSIGN_OR_RETURN(const VocabularySegments packed, Vocabulary::Pack(draft.vocabulary));
+  KINGLET_ASSIGN_OR_RETURN(const Vocabulary vocabulary,
+                           Vocabulary::FromSegments(static_cast<uint32_t>(draft.vocabulary.size()),
+                                                    packed.words, packed.ranks));
+  const PieceMarks marks = PieceMarksOf(vocabulary);
+  if (marks.mark.empty()) return {};
+  notes.push_back("the vocabulary has pieces of words, marked by " + Quoted(marks.mark) +
+                  ": a text must be split into them before; --tokenizer splits texts");
+  return {};
 }
 
 Status ChooseVocabulary(const ConvertOptions& options, const std::string& family, ModelDraft& draft,

@@ -87,6 +87,24 @@ TEST(NoteCapitals, WordsThatNoLowerCasedTextHas) {
                          "\"The\" and 2 others: they are read as unknown words"});
 }
 
+TEST(NotePieces, WithoutATokenizer) {
+  ModelDraft draft;
+  Words notes;
+  const auto note = [&](const Words& vocabulary) {
+    draft.vocabulary = vocabulary;
+    EXPECT_TRUE(NotePieces(draft, notes).ok());
+  };
+  note({});
+  note({"the", "<eos>"});
+  EXPECT_EQ(notes, Words());
+  note({"lo@@", "w", "<eos>"});
+  EXPECT_EQ(notes, Words{"the vocabulary has pieces of words, marked by \"@@\": a text must be "
+                         "split into them before; --tokenizer splits texts"});
+  draft.tokenizer = TextTables{false, WordRule{WordRule::Rule::kSpaces}};
+  note({"lo@@", "w", "<eos>"});
+  EXPECT_EQ(notes.size(), 1u);
+}
+
 TEST(ChooseVocabulary, CharactersHaveANewline) {
   const TemporaryFile file(R"(["\n", " ", "<unk>"])");
   const Chosen chosen = Choose(WithFile(file), 3, "pytorch-examples");
