@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "converters/recipe/parse_table.h"
-#include "converters/recipe/parse_transformer.h"
 #include "converters/recipe/recipe_blocks.h"
 
 namespace kinglet {

@@ -12,7 +12,6 @@
 #include "converters/recipe/recipe_embedding.h"
 #include "converters/recipe/recipe_names.h"
 #include "converters/recipe/recipe_table.h"
-#include "converters/recipe/recipe_transformer.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -49,9 +48,7 @@ class ModelMaker {
     if (!recipe_.softmax) return {};
     uint32_t hidden = width;
     if (recipe_.transformer) {
-      KINGLET_ASSIGN_OR_RETURN(TransformerDecoder decoder,
-                               MakeTransformer(*recipe_.transformer, width, network_));
-      blocks.emplace_back(std::move(decoder));
+      KINGLET_RETURN_IF_ERROR(AddBlocks(*recipe_.transformer, network_));
     } else {
       KINGLET_ASSIGN_OR_RETURN(RecurrentDecoder decoder, MakeRecurrent(*recipe_.recurrent, width));
       hidden = decoder.layers.back().units;
