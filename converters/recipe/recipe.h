@@ -139,6 +139,7 @@ struct RecurrentRecipe {
   struct Layer {
     TensorRef input_weight;
     std::optional<TensorRef> input_bias, recurrent_weight, recurrent_bias;
+    std::optional<TensorRef> projection = {};  // of an LSTM
   };
   RecurrentCell cell = RecurrentCell::kLstm;
   RecurrentGates gates;  // of every layer
