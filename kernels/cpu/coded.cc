@@ -100,19 +100,41 @@ class PartialProductsKernel {
   size_t chunk_pairs_ = 1;
 };
 
+// Hashed codes are computed once and kept if they are few compared with the entries of the
+// codebook. Otherwise the codes would take most of the model's memory, so they are computed for
+// each token. Other codes are kept.
+bool KeepsCodes(const TensorView& table, const TensorView& codebook) {
+  if (!table.coded()->seed) return true;
+  const CodingScheme& scheme = table.coded()->scheme;
+  const int entry_bits = RowReader::IntegerBits(codebook);
+  const uint64_t bits = Count(codebook.shape) * static_cast<uint64_t>(entry_bits ? entry_bits : 32);
+  return Rows(table.shape) * scheme.positions * static_cast<uint64_t>(scheme.CodeBits()) <=
+         bits / 4;
+}
+
 class CodedSumsKernel {
  public:
   CodedSumsKernel(const CodedSums& op, const BindContext& context)
       : vector_(&context.vector),
-        codes_(context.weights.Codes(op.table)),
         bias_(op.bias ? context.weights.Vector(*op.bias) : nullptr),
         partial_(context.layout[op.partial]),
         y_(context.layout[op.y]),
         y_offset_(op.y_offset),
         finish_{bias_ ? bias_->data() : nullptr, op.relu} {
-    const CodingScheme& scheme = context.plan.weights[op.table].coded()->scheme;
+    const TensorView& table = context.plan.weights[op.table];
+    const CodingScheme& scheme = table.coded()->scheme;
     firsts_ = PartialFirsts(scheme);
     if (scheme.combine == Combine::kMean) divisor_ = static_cast<float>(scheme.positions);
+    rows_ = Rows(table.shape);
+    if (KeepsCodes(table, context.plan.weights[scheme.codebook])) {
+      codes_ = context.weights.Codes(op.table);
+    } else {
+      seed_ = *table.coded()->seed;
+      for (uint32_t j = 0; j < scheme.positions; ++j) {
+        pools_.push_back(scheme.PoolSize(j));
+        reciprocals_.push_back(std::numeric_limits<uint64_t>::max() / pools_.back());
+      }
+    }
     const uint64_t tile_bytes = kCodeTileRows * (scheme.positions + sizeof(float));
     tiles_of_chunk_ = (kPhaseChunkBytes + tile_bytes - 1) / tile_bytes;
   }
@@ -121,21 +143,36 @@ class CodedSumsKernel {
     const size_t end = std::min(chunks.end * tiles_of_chunk_, Tiles());
     const size_t begin = chunks.begin * tiles_of_chunk_, first = begin * kCodeTileRows;
     const Finish part = finish_.From(first);
-    vector_->coded_sums(codes_->tiles(begin, end), firsts_.data(), partial_.At<float>(frame),
-                        divisor_, part, y_.At<float>(frame) + y_offset_ + first);
+    const float* partial = partial_.At<float>(frame);
+    float* y = y_.At<float>(frame) + y_offset_ + first;
+    if (codes_) {
+      vector_->coded_sums(codes_->tiles(begin, end), firsts_.data(), partial, divisor_, part, y);
+      return;
+    }
+    const HashedCodes codes = {std::min<uint64_t>(end * kCodeTileRows, rows_) - first,
+                               static_cast<uint32_t>(first),
+                               static_cast<uint32_t>(pools_.size()),
+                               seed_,
+                               pools_.data(),
+                               reciprocals_.data()};
+    vector_->hashed_sums(codes, firsts_.data(), partial, divisor_, part, y);
   }
   size_t chunks() const { return (Tiles() + tiles_of_chunk_ - 1) / tiles_of_chunk_; }
   std::vector<MemoryRange> WeightMemory() const {
-    std::vector<MemoryRange> memory = {std::as_bytes(std::span(codes_->codes))};
+    std::vector<MemoryRange> memory;
+    if (codes_) memory.push_back(std::as_bytes(std::span(codes_->codes)));
     if (bias_) memory.push_back(std::as_bytes(std::span(*bias_)));
     return memory;
   }
 
  private:
-  size_t Tiles() const { return (codes_->rows + kCodeTileRows - 1) / kCodeTileRows; }
+  size_t Tiles() const { return (rows_ + kCodeTileRows - 1) / kCodeTileRows; }
 
   const VectorFunctions* vector_;
-  SharedCodes codes_;
+  SharedCodes codes_;  // null if codes are computed
+  uint64_t rows_ = 0, seed_ = 0;
+  std::vector<uint32_t> pools_;        // of HashedCodes
+  std::vector<uint64_t> reciprocals_;  // of HashedCodes
   SharedVector bias_;
   std::vector<uint64_t> firsts_;  // index of each position's first partial product
   Slot partial_, y_;
@@ -144,17 +181,6 @@ class CodedSumsKernel {
   Finish finish_;
   size_t tiles_of_chunk_ = 1;
 };
-
-// Hashed codes are computed once and kept if they are few compared with the entries of the
-// codebook. Otherwise the codes would take most of the model's memory, so they are computed for
-// each token.
-bool KeepsHashedCodes(const TensorView& table, const TensorView& codebook) {
-  const CodingScheme& scheme = table.coded()->scheme;
-  const int entry_bits = RowReader::IntegerBits(codebook);
-  const uint64_t bits = Count(codebook.shape) * static_cast<uint64_t>(entry_bits ? entry_bits : 32);
-  return Rows(table.shape) * scheme.positions * static_cast<uint64_t>(scheme.CodeBits()) <=
-         bits / 4;
-}
 
 }  // namespace
 
@@ -175,9 +201,6 @@ Kernel BindOp(const CodedSums& op, const BindContext& context) {
   const CodingScheme& scheme = table.coded()->scheme;
   for (const uint32_t pool : scheme.pools) {
     if (pool > uint32_t{std::numeric_limits<int32_t>::max()}) return {};
-  }
-  if (table.coded()->seed && !KeepsHashedCodes(table, context.plan.weights[scheme.codebook])) {
-    return {};
   }
   // A few rows with many codes each, padded to a full tile, would take far more memory than in the
   // file.

@@ -111,6 +111,17 @@ struct CodeTiles {
   const uint32_t* codes;
 };
 
+// Codes of a coded table that are computed (format/hashed_codes.h): the code of row r at position j
+// is HashedCode(seed, first_row + r, j, pools[j]).
+struct HashedCodes {
+  uint64_t rows;
+  uint32_t first_row;
+  uint32_t positions;
+  uint64_t seed;
+  const uint32_t* pools;        // [positions], below 2^31
+  const uint64_t* reciprocals;  // [positions], UINT64_MAX / pool
+};
+
 // Biases that are integers times a scale: bias i is integers[i] * scale + integers[i] * rest, where
 // only the second product and the sum are rounded. `scale` and `rest` together are 1 / divisor.
 struct IntegerBiases {
@@ -218,6 +229,8 @@ struct VectorFunctions {
   // divided by `divisor` unless that is 1, and the finish. REQUIRES: an index fits in 31 bits.
   void (*coded_sums)(const CodeTiles& codes, const uint64_t* firsts, const float* partial,
                      float divisor, const Finish& finish, float* y);
+  void (*hashed_sums)(const HashedCodes& codes, const uint64_t* firsts, const float* partial,
+                      float divisor, const Finish& finish, float* y);
 
   // For each vector: out[r] = factor * (float(rows[r] . x) * scale). REQUIRES: the sums fit in 31
   // bits.

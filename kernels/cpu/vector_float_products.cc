@@ -13,6 +13,7 @@ void AddRealProducts(VectorFunctions& table) {
   table.decoded_product = DecodedProduct;
   table.real_product = RealProduct;
   table.coded_sums = CodedSums;
+  table.hashed_sums = HashedSums;
 }
 
 }  // namespace kinglet::cpu::HWY_NAMESPACE
