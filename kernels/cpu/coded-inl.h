@@ -135,11 +135,84 @@ class HashedColumn {
   V64 even_, odd_;  // the rows' words times kPrime2
 };
 
-// Adds the partial products of one position to the sums of one tile's rows in y; position 0 sets
-// the sums. `tail` has the sums of rows beyond the last full panel.
-template <class Column, class Table>
-HWY_INLINE void AddPosition(const Table& codes, size_t tile, size_t position, const float* partial,
-                            float divisor, const Finish& finish, float* y, float* tail) {
+using CodeVectorOf = hn::Vec<hn::RebindToSigned<Floats>>;
+
+// The partial products of a position, which are in memory.
+class StoredProducts {
+ public:
+  HWY_INLINE StoredProducts(const float* partial) : partial_(partial) {}
+  HWY_INLINE hn::Vec<Floats> operator()(CodeVectorOf codes) const {
+    return hn::GatherIndex(Floats(), partial_, codes);
+  }
+
+ private:
+  const float* partial_;
+};
+
+// Products of a position's sub-vectors of floats: one chain each.
+class FloatProducts {
+ public:
+  HWY_INLINE FloatProducts(const SubVectors& codebook, const PartedVector& x, size_t position)
+      : values_(codebook.floats + uint64_t{codebook.firsts[position]} * codebook.length),
+        x_(x.floats + position * codebook.step),
+        length_(codebook.length) {}
+  HWY_INLINE hn::Vec<Floats> operator()(CodeVectorOf codes) const {
+    const Floats d;
+    const hn::RebindToSigned<Floats> d32;
+    const auto entries = hn::Mul(codes, hn::Set(d32, static_cast<int32_t>(length_)));
+    auto sum = hn::Zero(d);
+    for (uint32_t i = 0; i < length_; ++i) {
+      sum = hn::MulAdd(hn::GatherIndex(d, values_ + i, entries), hn::Set(d, x_[i]), sum);
+    }
+    return sum;
+  }
+
+ private:
+  const float* values_;
+  const float* x_;
+  const uint32_t length_;
+};
+
+// Products of a position's sub-vectors of integers with codes.
+class IntegerProducts {
+ public:
+  HWY_INLINE IntegerProducts(const SubVectors& codebook, const PartedVector& x, size_t position)
+      : integers_(codebook.integers + uint64_t{codebook.firsts[position]} * codebook.length),
+        scales_(codebook.scales + codebook.firsts[position]),
+        x_(x.codes + position * codebook.step),
+        scale_(x.scale),
+        length_(codebook.length) {}
+  HWY_INLINE hn::Vec<Floats> operator()(CodeVectorOf codes) const {
+    const Floats d;
+    const hn::RebindToSigned<Floats> d32;
+    const auto bytes =
+        hn::Mul(codes, hn::Set(d32, static_cast<int32_t>(length_ * sizeof(int16_t))));
+    auto sum = hn::Zero(d32);
+    for (uint32_t i = 0; i < length_; ++i) {
+      // The entry is the low half of what is read.
+      const auto pair =
+          hn::GatherOffset(d32, reinterpret_cast<const int32_t*>(integers_ + i), bytes);
+      const auto entry = hn::ShiftRight<16>(hn::ShiftLeft<16>(pair));
+      sum = hn::Add(sum, hn::Mul(entry, hn::Set(d32, x_[i])));
+    }
+    const auto scales = hn::Mul(hn::GatherIndex(d, scales_, codes), hn::Set(d, scale_));
+    return hn::Mul(hn::ConvertTo(d, sum), scales);
+  }
+
+ private:
+  const int16_t* integers_;
+  const float* scales_;
+  const int16_t* x_;
+  const float scale_;
+  const uint32_t length_;
+};
+
+// Adds one position's products to the sums of one tile's rows in y; position 0 sets the sums.
+// `tail` has the sums of rows beyond the last full panel.
+template <class Column, class Table, class Products>
+HWY_INLINE void AddPosition(const Table& codes, size_t tile, size_t position,
+                            const Products& products, float divisor, const Finish& finish, float* y,
+                            float* tail) {
   const Floats d;
   Column column_codes(codes, tile, position);
   const size_t first = tile * kCodeTileRows;
@@ -148,7 +221,7 @@ HWY_INLINE void AddPosition(const Table& codes, size_t tile, size_t position, co
   for (size_t row = first; row < end; row += kPanelRows) {
     float* sums = row + kPanelRows <= codes.rows ? y + row : tail;
     for (size_t column = 0; column < kPanelRows; column += kWidth) {
-      auto sum = hn::GatherIndex(d, partial, column_codes.Codes(column));
+      auto sum = products(column_codes.Codes(column));
       if (position != 0) sum = hn::Add(hn::LoadU(d, sums + column), sum);
       if (!is_last) {
         hn::StoreU(sum, d, sums + column);
@@ -161,29 +234,56 @@ HWY_INLINE void AddPosition(const Table& codes, size_t tile, size_t position, co
   }
 }
 
-template <class Column, class Table>
-HWY_INLINE void AddPositions(const Table& codes, const uint64_t* firsts, const float* partial,
-                             float divisor, const Finish& finish, float* y) {
+// products_of(j) gives the products of position j.
+template <class Column, class Table, class ProductsOf>
+HWY_INLINE void AddPositions(const Table& codes, const ProductsOf& products_of, float divisor,
+                             const Finish& finish, float* y) {
   const size_t tiles = (codes.rows + kCodeTileRows - 1) / kCodeTileRows;
   alignas(64) float tail[kPanelRows] = {};
   for (size_t begin = 0; begin < tiles; begin += kTilesTogether) {
     const size_t end = std::min(tiles, begin + kTilesTogether);
     for (size_t position = 0; position < codes.positions; ++position) {
+      const auto products = products_of(position);
       for (size_t tile = begin; tile < end; ++tile) {
-        AddPosition<Column>(codes, tile, position, partial + firsts[position], divisor, finish, y,
-                            tail);
+        AddPosition<Column>(codes, tile, position, products, divisor, finish, y, tail);
       }
     }
   }
 }
 
+template <class Column, class Table>
+HWY_INLINE void AddPartialProducts(const Table& codes, const uint64_t* firsts, const float* partial,
+                                   float divisor, const Finish& finish, float* y) {
+  const auto products = [=](size_t j) HWY_ATTR { return StoredProducts(partial + firsts[j]); };
+  AddPositions<Column>(codes, products, divisor, finish, y);
+}
+template <class Column, class Table>
+HWY_INLINE void AddProducts(const Table& codes, const SubVectors& codebook, const PartedVector& x,
+                            float divisor, const Finish& finish, float* y) {
+  if (x.codes != nullptr) {
+    const auto products = [&](size_t j) HWY_ATTR { return IntegerProducts(codebook, x, j); };
+    AddPositions<Column>(codes, products, divisor, finish, y);
+  } else {
+    const auto products = [&](size_t j) HWY_ATTR { return FloatProducts(codebook, x, j); };
+    AddPositions<Column>(codes, products, divisor, finish, y);
+  }
+}
+
 void CodedSums(const CodeTiles& codes, const uint64_t* firsts, const float* partial, float divisor,
                const Finish& finish, float* y) {
-  AddPositions<StoredColumn>(codes, firsts, partial, divisor, finish, y);
+  AddPartialProducts<StoredColumn>(codes, firsts, partial, divisor, finish, y);
 }
 void HashedSums(const HashedCodes& codes, const uint64_t* firsts, const float* partial,
                 float divisor, const Finish& finish, float* y) {
-  AddPositions<HashedColumn>(codes, firsts, partial, divisor, finish, y);
+  AddPartialProducts<HashedColumn>(codes, firsts, partial, divisor, finish, y);
+}
+void CodedProducts(const CodeTiles& codes, const SubVectors& codebook, const PartedVector& x,
+                   float divisor, const Finish& finish, float* y) {
+  AddProducts<StoredColumn>(codes, codebook, x, divisor, finish, y);
+}
+void HashedProducts(const HashedCodes& codes, const SubVectors& codebook, const PartedVector& x,
+                    float divisor, const Finish& finish, float* y) {
+  AddProducts<HashedColumn>(codes, codebook, x, divisor, finish, y);
 }
 
 }  // namespace kinglet::cpu::HWY_NAMESPACE

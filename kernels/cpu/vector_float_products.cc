@@ -14,6 +14,8 @@ void AddRealProducts(VectorFunctions& table) {
   table.real_product = RealProduct;
   table.coded_sums = CodedSums;
   table.hashed_sums = HashedSums;
+  table.coded_products = CodedProducts;
+  table.hashed_products = HashedProducts;
 }
 
 }  // namespace kinglet::cpu::HWY_NAMESPACE

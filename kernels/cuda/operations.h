@@ -26,7 +26,7 @@ using Operations = ArgumentList<
     NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct, RealProduct,
     SumsOfTiles, LogOfSum, SumsOfProducts, RankTokens, TokenLogProbability, AttendHead, ScoreSlots,
     WeighValues, AppendToCache, CacheProducts, CacheTotal, AddRowOfPosition, AddToHeads, CopyRow,
-    GatherRow, PartProducts, SumOfParts, LstmCell, GruCell, RnnCell, QrnnCell, AppendToBag,
+    GatherRow, PartProducts, SumOfParts, SumOfDots, LstmCell, GruCell, RnnCell, QrnnCell, AppendToBag,
     FeaturesOfBag, ScaleAndRelu, ComputeDefineRow, ScaleToUnitMeanSquare, ActivateVector>;
 
 template <class T>

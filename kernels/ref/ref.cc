@@ -67,9 +67,12 @@ struct Binder {
     store.Claim(BytesOfPositions(plan.weights[op.table]));
     return WithWeights(PartialProductsKernel<T>(op, plan, layout, store));
   }
-  Kernel operator()(const CodedSums& op) const {
+  Kernel operator()(const CodedSums& op) const { return InChunks<CodedSumsKernel<T>>(op); }
+  Kernel operator()(const CodedProduct& op) const { return InChunks<CodedProductKernel<T>>(op); }
+  template <class K, class Operation>
+  Kernel InChunks(const Operation& op) const {
     store.Claim(BytesOfPositions(plan.weights[op.table]));
-    CodedSumsKernel<T> kernel(op, plan, layout, store);
+    K kernel(op, plan, layout, store);
     std::vector<MemoryRange> weights = kernel.WeightMemory();
     const size_t chunks = kernel.chunks();
     return {{FramePhase(std::move(kernel), chunks)}, std::move(weights)};

@@ -22,6 +22,7 @@ struct MemberList {
 using VectorMembers = MemberList<
     &VectorFunctions::integer_product, &VectorFunctions::decoded_product,
     &VectorFunctions::real_product, &VectorFunctions::coded_sums, &VectorFunctions::hashed_sums,
+    &VectorFunctions::coded_products, &VectorFunctions::hashed_products,
     &VectorFunctions::integer_dots, &VectorFunctions::nine_bit_dots,
     &VectorFunctions::nine_bit_part_dots, &VectorFunctions::store_nine_bits,
     &VectorFunctions::load_nine_bits, &VectorFunctions::weighted_nine_bits,
