@@ -46,8 +46,9 @@ struct Binder {
   }
   Kernel operator()(const EmbedRow& op) const {
     if (op.define) {
-      return WithTokenWeights(DefineRowKernel<T, BinRows<T>>(
-          op, layout, plan.weights, store.claim(), BinRows<T>(op.bins, 1, plan, store)));
+      return DefineKernel(DefineRowKernel<T, BinRows<T>, DefineFunctions<T>>(
+          op, layout, plan.weights, store.claim(), BinRows<T>(op.bins, 1, plan, store),
+          DefineFunctions<T>(*op.define, plan.weights, store.claim())));
     }
     return WithTokenWeights(EmbedRowKernel<T>(op, plan, layout, store));
   }
