@@ -13,6 +13,9 @@ void AddRealProducts(VectorFunctions& table) {
   table.decoded_product = DecodedProduct;
   table.real_product = RealProduct;
   table.coded_sums = CodedSums;
+  table.hashed_sums = HashedSums;
+  table.coded_products = CodedProducts;
+  table.hashed_products = HashedProducts;
 }
 
 }  // namespace kinglet::cpu::HWY_NAMESPACE
