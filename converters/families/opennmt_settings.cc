@@ -72,7 +72,7 @@ constexpr FixedOption kTransformerFixed[] = {
     {"relative_positions_buckets", "0"},
     {"sliding_window", "0"},
     {"position_encoding", "True"},
-    {"position_encoding_type", "'SinusoidalInterleaved'|'SinusoidalConcat'"},  // the table is stored
+    {"position_encoding_type", "'SinusoidalInterleaved'|'SinusoidalConcat'"},  // stored as a table
     {"aan_useffn", "False"},
     {"layer_norm", "'standard'"},
     {"norm_eps", "1e-06"},
