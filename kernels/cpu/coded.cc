@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "format/row_reader.h"
+#include "format/small_build.h"
 #include "kernels/cpu/bind.h"
 #include "kernels/cpu/product.h"
 
@@ -302,11 +303,13 @@ Kernel BindOp(const CodedSums& op, const BindContext& context) {
     if (pool > uint32_t{std::numeric_limits<int32_t>::max()}) return {};
   }
   if (PadsTooMuch(table)) return {};
+  if (kSmallBuild && !KeepsCodes(table, context.plan.weights[scheme.codebook])) return {};
   context.weights.Claim(BytesOfPositions(table));
   return InChunks(CodedSumsKernel(op, context));
 }
 
 Kernel BindOp(const CodedProduct& op, const BindContext& context) {
+  if constexpr (kSmallBuild) return {};
   const TensorView& table = context.plan.weights[op.table];
   const TensorView& codebook = context.plan.weights[table.coded()->scheme.codebook];
   constexpr uint64_t kMostEntries = uint64_t{1} << 30;  // whose bytes an index of 31 bits counts
