@@ -95,8 +95,8 @@ Status NotePieces(const ModelDraft& draft, std::vector<std::string>& notes) {
                                                     packed.words, packed.ranks));
   const PieceMarks marks = PieceMarksOf(vocabulary);
   if (marks.mark.empty()) return {};
-  notes.push_back("the vocabulary has pieces of words, marked by " + Quoted(marks.mark) +
-                  ": a text must be split into them before; --tokenizer splits texts");
+  notes.push_back("the vocabulary has pieces of words, marked by \"" + std::string(marks.mark) +
+                  "\": a text must be split into them before; --tokenizer splits texts");
   return {};
 }
 

@@ -100,9 +100,11 @@ TEST(NotePieces, WithoutATokenizer) {
   note({"lo@@", "w", "<eos>"});
   EXPECT_EQ(notes, Words{"the vocabulary has pieces of words, marked by \"@@\": a text must be "
                          "split into them before; --tokenizer splits texts"});
+  note({"\u2581the", "<eos>"});
+  EXPECT_NE(notes.back().find("marked by \"\u2581\": "), std::string::npos) << notes.back();
   draft.tokenizer = TextTables{false, WordRule{WordRule::Rule::kSpaces}};
   note({"lo@@", "w", "<eos>"});
-  EXPECT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes.size(), 2u);
 }
 
 TEST(ChooseVocabulary, CharactersHaveANewline) {
