@@ -46,6 +46,7 @@ class OpenNmtLoader {
         network_(input.weights, input.report) {}
 
   Result<LoadedModel> Load() {
+    ShareOpenNmtTables(settings_, network_);
     const Side source = ClaimSide("encoder."), target = ClaimSide("decoder.");
     const CheckpointTensor* generator =
         network_.Claim(kGenerator, {settings_.target_words.size(), target.width});
