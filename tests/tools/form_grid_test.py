@@ -513,7 +513,7 @@ class Grid(unittest.TestCase):
                 return run("convert", checkpoint, "-o", model, "--vocab", vocabulary, *tokenizer), model
 
             count = re.search(r"expected (\d+) words", convert("list.txt", ["a", "b"])[0].stderr)
-            if count is None:  # the checkpoint has its words
+            if not count:  # the checkpoint has its words
                 continue
             words = ["<unk>", "<eos>", *(f"w{i}" for i in range(int(count[1]) - 2))]
             expected = None

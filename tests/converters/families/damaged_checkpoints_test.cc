@@ -259,7 +259,7 @@ TEST(TiedTables, MayBeStoredOnce) {
     const CheckpointTensors& whole = opened->checkpoint.tensors;
     const auto expected = LoadModel(*opened, whole);
     ASSERT_TRUE(expected.ok()) << folder << expected.status().message();
-    for (const std::string name : names) {
+    for (const char* const name : names) {
       CheckpointTensors weights = whole;
       const auto dropped =
           std::remove_if(weights.begin(), weights.end(),
@@ -312,7 +312,7 @@ TEST(TiedTables, ATieIsNotGuessed) {
       return tensor.name == texts[0];
     });
     const Status status = Load(*opened, weights);
-    for (const std::string text : {std::string("missing ") + texts[0], std::string(texts[1])}) {
+    for (const std::string& text : {std::string("missing ") + texts[0], std::string(texts[1])}) {
       EXPECT_NE(status.message().find(text), std::string::npos) << folder << status.message();
     }
   }

@@ -111,9 +111,9 @@ TEST(LoadFamily, ModulesAreCheckedFirst) {
 }
 
 TEST(ChooseFamily, SaysWhatWasFoundAndWhatIsKnown) {
-  EXPECT_EQ(
-      Choose("gpt", Named({})).status().message(),
-      "family: 'gpt': expected one of " + FamilyNames() + " in this build, found no such family (omit --family: names tell it)");
+  EXPECT_EQ(Choose("gpt", Named({})).status().message(),
+            "family: 'gpt': expected one of " + FamilyNames() +
+                " in this build, found no such family (omit --family: names tell it)");
   const CheckpointTensors none_at_all;
   const Status none = Choose("", none_at_all).status();
   EXPECT_EQ(none.code(), KINGLET_UNSUPPORTED);

@@ -1,4 +1,4 @@
-// Equality with the original libraries' segmentations: those of tests/data/segmentations, and of the
+// Equality with the original libraries' segmentations: those of tests/data/segmentations, of the
 // folder "text" next to the one that KINGLET_CHECKPOINTS names, and of its bert-* folders.
 #include <gtest/gtest.h>
 
@@ -144,7 +144,9 @@ TEST_P(GoldenSegmentations, BytePairCodes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Folders, GoldenSegmentations, testing::ValuesIn(Folders()),
-                         [](const auto& info) { return info.index == 0 ? "TestData" : "Text"; });
+                         [](const auto& tested) {
+                           return tested.index == 0 ? "TestData" : "Text";
+                         });
 
 TEST(GoldenWordPieces, Original) {
   const char* place = std::getenv("KINGLET_CHECKPOINTS");
