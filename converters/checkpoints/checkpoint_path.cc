@@ -188,13 +188,16 @@ Status RefuseMissing(const fs::path& path) {
              name.begin();
     };
     std::vector<fs::path> nearest(*files);
+    std::erase_if(nearest,
+                  [](const fs::path& file) { return file.filename().string().starts_with('.'); });
     std::stable_sort(nearest.begin(), nearest.end(),
                      [&](const fs::path& a, const fs::path& b) { return common(a) > common(b); });
     found += " (its folder has ";
-    for (size_t i = 0; i < std::min(nearest.size(), kMostNamed); ++i) {
+    constexpr size_t kNearest = 5;
+    for (size_t i = 0; i < std::min(nearest.size(), kNearest); ++i) {
       found += (i == 0 ? "" : ", ") + nearest[i].filename().string();
     }
-    found += nearest.size() > kMostNamed ? ", ..)" : ")";
+    found += nearest.size() > kNearest ? ", ..)" : ")";
   }
   return Status::Refusal(KINGLET_NOT_FOUND, path.string(), "open", "a readable file", found);
 }

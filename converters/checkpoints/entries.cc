@@ -32,11 +32,7 @@ Status CheckFinite(const std::string& what, const std::string& where,
   const uint64_t index = first + static_cast<uint64_t>(bad - entries.begin());
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, what,
                          where + ", entry " + std::to_string(index), "a finite number",
-                         std::string(std::isnan(*bad) ? "NaN"
-                                     : *bad > 0       ? "infinity"
-                                                      : "-infinity") +
-                             " (give a checkpoint from before the training diverged, or replace "
-                             "the entry)");
+                         std::isnan(*bad) ? "NaN" : (*bad > 0 ? "infinity" : "-infinity"));
 }
 
 Status CheckArray(const std::string& what, const std::string& where, const Shape& shape,

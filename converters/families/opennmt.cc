@@ -299,7 +299,7 @@ Result<LoadedModel> LoadOpenNmt(const FamilyInput& input) {
 
 constexpr Family kOpenNmt = {
     .name = "opennmt",
-    .marks = "encoder.embeddings.make_embedding.emb_luts.0*",
+    .marks = "encoder.embeddings.make_embedding.*|decoder.embeddings.make_embedding.*",
     .load = LoadOpenNmt,
     .takes_memory_length = true,
     .options = OpenNmtOptions,

@@ -44,9 +44,8 @@ class Normaliser {
 
   // Takes any bytes of a part of a text; a byte that belongs to no character becomes U+FFFD. If
   // nothing of the part remains, the result is empty, without origins. Errors:
-  // KINGLET_INVALID_ARGUMENT for a text that
-  // is too long, or that grows by more than kMaxTextGrowth; KINGLET_OUT_OF_MEMORY if the text grows
-  // to more than `most` bytes.
+  // KINGLET_INVALID_ARGUMENT for a text that is too long, or that grows by more than
+  // kMaxTextGrowth; KINGLET_OUT_OF_MEMORY if the text grows to more than `most` bytes.
   Result<NormalisedText> Normalise(std::string_view text, uint64_t most, TextPart& part) const;
   // A whole text.
   Result<NormalisedText> Normalise(std::string_view text) const {

@@ -203,19 +203,20 @@ TEST_P(DamagedCheckpoints, TensorsAreAskedFor) {
   EXPECT_GT(named * 7, refused * (kEvery == 1 ? 6 : 4)) << named << " of " << refused;
 }
 
-// Tensors that may be missing are no part of the network, or are stored under another name too. One
-// number more or less may be a cache's.
+// Tensors that may be missing are no part of the network, or are stored under another name too;
+// otherwise a note tells what stands in for them. One number more or less may be a cache's.
 TEST_P(DamagedCheckpoints, WhatMayBeMissingChangesNothing) {
   const auto opened = OpenFixture();
   ASSERT_TRUE(opened.ok()) << opened.status().message();
   const CheckpointTensors& whole = opened->checkpoint.tensors;
-  const auto expected = ValuesOf(*LoadModel(*opened, whole));
+  const auto sound = LoadModel(*opened, whole);
   for (size_t i = 0; i < whole.size(); i += kEvery) {
     CheckpointTensors weights = whole;
     Drop(weights, i);
     const auto loaded = LoadModel(*opened, weights);
     if (!loaded.ok() || Entries(whole[i].shape) < 2) continue;
-    EXPECT_EQ(ValuesOf(*loaded), expected) << whole[i].name;
+    if (loaded->notes != sound->notes) continue;
+    EXPECT_EQ(ValuesOf(*loaded), ValuesOf(*sound)) << whole[i].name;
   }
 }
 

@@ -242,7 +242,8 @@ TEST_F(OpenNmtSettingsTest, WhatIsMissingOrOfAnotherKind) {
     ExpectRefused(Options("heads", nodes_.Add(heads)), Vocabularies(),
                   "option heads: expected 1 to 1048576, found " + std::to_string(heads));
   }
-  ExpectRefused(Options(), nodes_.Dict({}), "vocab, src: expected a torchtext vocabulary");
+  ExpectRefused(Options(), nodes_.Dict({}),
+                "vocab, src: expected a list of words, or a torchtext vocabulary");
   ExpectRefused(Options(), nodes_.Text("x"), "vocab, src");
   const auto source = [&](PickleNode* node) {
     return nodes_.Dict({{"src", node}, {"tgt", nodes_.Words(kTarget)}});

@@ -61,7 +61,8 @@ def golden(model, text):
     line = {"ids": ids, "pieces": pieces, "text": model.decode(ids)}
     if model.decode(pieces) != line["text"]:
         line["text_from_pieces"] = model.decode(pieces)
-    return line, [[piece.begin, piece.end] for piece in made.pieces]
+    # The library counts characters here.
+    return line, [[len(text[:at].encode()) for at in (piece.begin, piece.end)] for piece in made.pieces]
 
 
 def main():
