@@ -23,6 +23,7 @@
 #include "converters/checkpoints/checkpoint_file.h"
 #include "converters/checkpoints/checkpoint_path.h"
 #include "converters/families/families.h"
+#include "converters/families/opennmt_recurrent.h"
 #include "tests/converters/synthetic.h"
 #include "tests/converters/test_checkpoints.h"
 
@@ -205,7 +206,7 @@ TEST_P(DamagedCheckpoints, TensorsAreAskedFor) {
 
 // Tensors that may be missing are no part of the network, or are stored under another name too;
 // otherwise a note tells what stands in for them. One number more or less may be a cache's. Without
-// its trained weight a weight-dropped layer has the names of a plain one, and DPQ-SX those of DPQ-VQ.
+// its trained weight a weight-dropped layer looks like a plain one, and DPQ-SX like DPQ-VQ.
 TEST_P(DamagedCheckpoints, WhatMayBeMissingChangesNothing) {
   const auto opened = OpenFixture();
   ASSERT_TRUE(opened.ok()) << opened.status().message();
@@ -244,19 +245,10 @@ TEST(TiedTables, MayBeStoredOnce) {
       {"fairseq-variants/args-tied-legacy",
        {"decoder.embed_tokens.embeddings.1.1.weight", "decoder.adaptive_softmax.tail.0.0.weight"}},
       {"micronet-variants/four-bins-zip", {"embed.layers.1.weight", "loss.layers.1.weight"}},
-      {"opennmt/shared-old-names",
-       {"encoder.embeddings.make_embedding.emb_luts.0.weight",
-        "decoder.embeddings.make_embedding.emb_luts.0.weight"}},
-      {"opennmt/shared-old-names",
-       {"decoder.embeddings.make_embedding.emb_luts.0.weight", "generator.0.weight"}},
-      {"opennmt-recurrent/brnn-gru-dot-shared",
-       {"encoder.embeddings.make_embedding.emb_luts.0.weight", "generator.0.weight"}},
       {"recurrent-variants/awd-lstm-dropped-state-dict", {"encoder.weight", "decoder.weight"}},
       {"recurrent-variants/awd-lstm-split", {"encoder.weight", "decoder.weight"}},
       {"transformer-xl-variants/hf-published",
        {"transformer.word_emb.emb_layers.1.weight", "crit.out_layers.1.weight"}},
-      {"transformer-xl-variants/kimi-base",
-       {"word_emb.emb_layers.0.weight", "crit.out_layers.0.weight"}},
   };
   for (const auto& [folder, names] : cases) {
     const auto opened = Open(FixtureOptions(data + folder).checkpoint);
@@ -278,6 +270,23 @@ TEST(TiedTables, MayBeStoredOnce) {
       const auto loaded = LoadModel(*opened, weights);
       ASSERT_TRUE(loaded.ok()) << folder << name << loaded.status().message();
       EXPECT_EQ(ValuesOf(*loaded), ValuesOf(*expected)) << folder << name;
+    }
+  }
+}
+
+TEST(TiedTables, OfOpenNmtMayHaveAnyOfTheirNames) {
+  OpenNmtSettings settings;
+  settings.shares_embeddings = settings.shares_generator = true;
+  const std::string table = "coder.embeddings.make_embedding.emb_luts.0.weight";
+  const std::array<std::string, 3> names = {"en" + table, "de" + table, "generator.0.weight"};
+  for (const std::string& stored : names) {
+    CheckpointTensors weights(1);
+    weights.front().name = stored;
+    Network network(weights);
+    ShareOpenNmtTables(settings, network);
+    for (const std::string& name : names) {
+      ASSERT_TRUE(network.Has(name)) << stored << " for " << name;
+      EXPECT_EQ(network.Find(name)->name, stored);
     }
   }
 }
