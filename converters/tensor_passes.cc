@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/passes/error_feedback.h"
 #include "converters/passes/pack.h"
 #include "converters/passes/prune.h"
@@ -31,7 +32,10 @@ Status TensorPasses::ReadAll() {
 
 Status TensorPasses::Read(TensorId id, EncodedTensor& tensor) {
   if (read_) return {};
-  if (model_.read) KINGLET_RETURN_IF_ERROR(model_.read(id, tensor));
+  if (model_.read) {
+    KINGLET_RETURN_IF_ERROR(WithNextStep(
+        model_.read(id, tensor), "give another checkpoint of the training, or replace the value"));
+  }
   if (model_.bits && Contains(model_.quantisable, id)) {
     RecoverTensor(*model_.bits, tensor, model_.notes);
   }

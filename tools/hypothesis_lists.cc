@@ -24,7 +24,7 @@ namespace {
 Status RefuseListLine(const std::string& input_name, uint64_t line, const std::string& expected,
                       std::string_view found) {
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, input_name, Numbered("line", line), expected,
-                         Quoted(found));
+                         Quoted(found) + " (docs/COMMAND.md#kinglet-rescore has the forms)");
 }
 
 bool IsBlank(std::string_view line) { return std::all_of(line.begin(), line.end(), IsAsciiSpace); }
@@ -325,7 +325,7 @@ Result<std::vector<HypothesisList>> ReadNBestFolders(const std::string& folder) 
   if (folders.empty()) {
     return Status::Refusal(KINGLET_NOT_FOUND, "rescore", folder,
                            "a file of lists, or ESPnet's folders 1best_recog, 2best_recog, ..",
-                           "neither");
+                           "neither (give the file, or the folder that has them)");
   }
   std::vector<HypothesisList> lists;
   std::unordered_map<std::string, size_t> indices;
@@ -355,7 +355,8 @@ Result<std::vector<HypothesisList>> ReadNBestFolders(const std::string& folder) 
       const auto score = given.find(utterance);
       if (!given.empty() && score == given.end()) {
         return Status::Refusal(KINGLET_INVALID_ARGUMENT, scores, utterance,
-                               "a score for each hypothesis", "none");
+                               "a score for each hypothesis",
+                               "none (text and score of a folder belong to one run)");
       }
       lists[index->second].hypotheses.push_back(
           {key.first, score == given.end() ? std::nullopt : std::optional(score->second),
@@ -398,7 +399,8 @@ Status AddGivenScores(std::string_view text, const std::string& input_name, doub
       if (scored.contains(&hypothesis)) continue;
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, input_name, list.utterance,
                              "a score for each hypothesis",
-                             "none for number " + std::to_string(hypothesis.number));
+                             "none for number " + std::to_string(hypothesis.number) +
+                                 " (give the scores of these lists)");
     }
   }
   return {};

@@ -104,10 +104,16 @@ std::string FamilyRows(const Readers& readers) {
   return text;
 }
 
-std::string NextRow(const std::string& path, const Readers& readers) {
+std::string NextRow(const std::string& path, const CheckpointFile& file, const Readers& readers) {
   const bool is_readable = !readers.families.empty() && readers.families.front().fits() &&
                            readers.families.front().is_read();
   if (is_readable) return "next: kinglet convert " + DisplayText(path) + " -o model.kgl\n";
+  if (!file.unread.empty()) return "next: " + DisplayText(file.unread) + "\n";
+  if (readers.prefix) {
+    return "next: kinglet convert " + DisplayText(path) +
+           " --recipe FILE -o model.kgl, with {\"prefix\": \"" +
+           DisplayText(readers.prefix->prefix) + "\"} in FILE\n";
+  }
   return "next: kinglet inspect " + DisplayText(path) +
          " --recipe-skeleton > recipe.json, and complete it (docs/RECIPES.md)\n";
 }
@@ -140,7 +146,7 @@ std::string CheckpointText(const std::string& path, const CheckpointFile& file,
   text +=
       FactLine("tensors", Grouped(file.tensors.size()) + " of " + Grouped(entries) + " entries");
   for (const std::string& note : file.notes) text += FactLine("note", note);
-  return text + FamilyRows(readers) + TensorRows(file) + "\n" + NextRow(path, readers);
+  return text + FamilyRows(readers) + TensorRows(file) + "\n" + NextRow(path, file, readers);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ Result<SentenceFrame> RequireFrame(const Model& model) {
   return Status::Refusal(KINGLET_UNSUPPORTED, "rescore", "model",
                          "a model with a token that begins and one that ends a sentence, such as "
                          "<eos>",
-                         "none");
+                         "none (convert it with a --vocab that has one)");
 }
 
 // Gives the lists one by one; nullopt after the last one.
@@ -223,7 +223,7 @@ class Rescored {
     }
     if (!references_ || references_->contains(list.utterance)) return {};
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, references_name_, "utterances",
-                           "a reference for each list", "none for " + list.utterance);
+                           "a reference for each list", "none for " + list.utterance + " (add it)");
   }
 
   Status Take(const HypothesisList& list, std::span<const ModelScore> scores) {
@@ -447,7 +447,8 @@ Status Rescore(const RescoreOptions& options, Console& console) {
   KINGLET_RETURN_IF_ERROR(ran);
   if (rescored.utterances() == 0) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, InputName(options.lists), "lists",
-                           "at least one hypothesis", "none");
+                           "at least one hypothesis",
+                           "none (docs/COMMAND.md#kinglet-rescore has the forms)");
   }
   rescored.Finish(scorer.stepped());
   KINGLET_RETURN_IF_ERROR(console.out.Flush());

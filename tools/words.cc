@@ -38,7 +38,11 @@ Status ForEachTextPiece(const std::string& path, const ModelText* text,
                         const std::function<Status(const TokenSequence&)>& sink) {
   KINGLET_RETURN_IF_ERROR(RequireWords(path, text));
   KINGLET_ASSIGN_OR_RETURN(TextInput input, OpenText(path));
-  TextReader reader(*text, input.name());
+  TextReader reader(*text, input.name(), [&sink](TokenSequence& tokens) {
+    const Status status = sink(tokens);
+    tokens = {};
+    return status;
+  });
   while (true) {
     TokenSequence tokens;
     KINGLET_ASSIGN_OR_RETURN(const std::string_view piece, input.Next());

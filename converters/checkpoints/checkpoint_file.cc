@@ -17,6 +17,7 @@
 #include "converters/checkpoints/named_file.h"
 #include "converters/checkpoints/numpy_tensors.h"
 #include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/checkpoints/safetensors.h"
 #include "converters/checkpoints/saved_network.h"
 #include "converters/checkpoints/shard_index.h"
@@ -137,7 +138,7 @@ Status ReadContainer(const std::shared_ptr<const InputFile>& file, const Network
     if (!place.keys.empty()) {
       return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", file->path(),
                              "a file of torch.save, as the recipe names a \"state_dict\"",
-                             "another format");
+                             "another format (omit \"state_dict\" from the recipe)");
     }
     Result<CheckpointTensors> tensors = container.open(file);
     // An error of reading names the file already.
@@ -262,10 +263,19 @@ Result<CheckpointFile> OpenCheckpointFile(const std::string& path, const Network
   }
   if (!named.ok()) return named.status();
   InputFile opened = std::move(named).value();
-  KINGLET_ASSIGN_OR_RETURN(CheckpointFile result,
-                           LooksLikeTensorBundle(opened) ? OpenBundle(std::move(opened))
-                           : LooksLikeShardIndex(opened) ? OpenShards(opened, place)
-                                                         : OpenOneFile(std::move(opened), place));
+  const bool bundle = LooksLikeTensorBundle(opened), index = LooksLikeShardIndex(opened);
+  const bool numpy = LooksLikeNpz(opened) || LooksLikeNpy(opened);
+  const std::string saver = bundle                         ? "tf.compat.v1.train.Saver"
+                            : index                        ? "save_pretrained"
+                            : LooksLikeSafetensors(opened) ? "safetensors.torch.save_file"
+                            : numpy                        ? "numpy.savez"
+                                                           : "torch.save";
+  KINGLET_ASSIGN_OR_RETURN(
+      CheckpointFile result,
+      WithNextStep(bundle  ? OpenBundle(std::move(opened))
+                   : index ? OpenShards(opened, place)
+                           : OpenOneFile(std::move(opened), place),
+                   "copy or download it again, or save it again with " + saver));
   KINGLET_RETURN_IF_ERROR(CleanNames(place, result));
   return result;
 } catch (const std::bad_alloc&) {

@@ -169,12 +169,49 @@ std::optional<int64_t> StepOf(std::string_view path) {
   return step;
 }
 
+namespace {
+
+// The files of the folder that have most of the name's beginning may be meant.
+Status RefuseMissing(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const Result<std::vector<fs::path>> files = FilesOf(folder);
+  std::string found = "no such file";
+  if (!files.ok()) {
+    found += ", and no folder '" + folder.string() + "' (correct the path)";
+  } else if (files->empty()) {
+    found += " and none in '" + folder.string() + "' (correct the path)";
+  } else {
+    const auto common = [&name](const fs::path& file) {
+      const std::string other = file.filename().string();
+      return std::mismatch(name.begin(), name.end(), other.begin(), other.end()).first -
+             name.begin();
+    };
+    std::vector<fs::path> nearest(*files);
+    std::erase_if(nearest,
+                  [](const fs::path& file) { return file.filename().string().starts_with('.'); });
+    std::stable_sort(nearest.begin(), nearest.end(),
+                     [&](const fs::path& a, const fs::path& b) { return common(a) > common(b); });
+    found += " (its folder has ";
+    constexpr size_t kNearest = 5;
+    for (size_t i = 0; i < std::min(nearest.size(), kNearest); ++i) {
+      found += (i == 0 ? "" : ", ") + nearest[i].filename().string();
+    }
+    found += nearest.size() > kNearest ? ", ..)" : ")";
+  }
+  return Status::Refusal(KINGLET_NOT_FOUND, path.string(), "open", "a readable file", found);
+}
+
+}  // namespace
+
 Result<std::string> FindCheckpoint(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) {
     if (HasEnding(path, kDistributedPart)) return RefuseDistributed(fs::path(path).parent_path());
     const std::string index = TensorFlowIndexOf(path);
-    return index.empty() ? path : index;
+    if (!index.empty()) return index;
+    if (!fs::exists(path, error) && !error) return RefuseMissing(path);
+    return path;
   }
   const fs::path models = fs::path(path) / "models";
   const fs::path folder = fs::is_directory(models, error) ? models : fs::path(path);

@@ -15,6 +15,7 @@
 #include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/parse_number.h"
 #include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 
 namespace kinglet {
 namespace {
@@ -135,6 +136,10 @@ struct ConfigFileReader {
 };
 
 Result<ConfigFile> ConfigFile::Read(const std::string& path) {
+  return WithNextStep(Parse(path), "correct the file, or give another one with --config");
+}
+
+Result<ConfigFile> ConfigFile::Parse(const std::string& path) {
   KINGLET_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
   if (file.size() > kMaxConfigBytes) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, "size",

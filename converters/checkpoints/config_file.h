@@ -56,6 +56,7 @@ class ConfigFile {
   Result<ConfigFile> WithReferences(const ConfigFile& root) const;
 
  private:
+  static Result<ConfigFile> Parse(const std::string& path);
   enum class Kind { kNull, kScalar, kList, kSection, kOther };
   struct Scalar {
     std::string text;

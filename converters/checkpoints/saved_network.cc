@@ -141,7 +141,9 @@ class NetworkFinder {
       if (inside == nullptr || !HoldsNetwork(*inside, wrappers + 1)) continue;
       if (!chosen.empty()) {
         return Refuse("one network, or a recipe whose \"state_dict\" names its entry",
-                      QuotedName(chosen) + " and " + QuotedName(key));
+                      QuotedName(chosen) + " and " + QuotedName(key) +
+                          " (a --recipe {\"state_dict\": \"" + std::string(key) +
+                          "\"} reads that one)");
       }
       chosen = key;
     }

@@ -137,6 +137,7 @@ Result<LoadedModel> LoadAwdLstm(const FamilyInput& input) {
   const Names found(input.weights);
   RecurrentNames names;
   names.network = "an " + std::string(kAwdLstm.name) + " network";
+  names.ties = true;
   KINGLET_ASSIGN_OR_RETURN(names.splits, SplitsOf(input));
   const bool qrnn = found.HasPrefix("rnns.0.linear.");
   if (qrnn) names.cell = RecurrentCell::kQrnn;
@@ -158,7 +159,7 @@ Result<LoadedModel> LoadAwdLstm(const FamilyInput& input) {
 
 constexpr Family kAwdLstm = {
     .name = "awd-lstm",
-    .marks = "encoder.weight rnns.0.*",
+    .marks = "encoder.weight|decoder.weight rnns.0.*",
     .load = LoadAwdLstm,
     .options = AwdLstmOptions,
     .modules = AwdLstmModules,

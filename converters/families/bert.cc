@@ -180,7 +180,17 @@ class BertLoader {
     network_.model.notes.push_back(name + " is omitted: scores of spans do not use it");
   }
 
+  void ShareTables() {
+    if (settings_.tied) {
+      network_.Share(prefix_ + kBertWords, kBertDecoder);
+    } else {
+      network_.MayShare(prefix_ + kBertWords, kBertDecoder,
+                        "\"tie_word_embeddings\": true in config.json");
+    }
+  }
+
   AdaptiveEmbedding Embedding() {
+    if (network_.Has(kBertDecoder)) ShareTables();
     words_ = network_.Claim(prefix_ + kBertWords, {settings_.words, settings_.width});
     network_.ClaimUnshaped(prefix_ + "embeddings.position_ids", /*required=*/false);
     AdaptiveEmbedding embedding;
@@ -264,10 +274,9 @@ class BertLoader {
     softmax.name = "decoder";
     softmax.width = static_cast<uint32_t>(settings_.width);
     softmax.head_size = static_cast<uint32_t>(settings_.words);
-    const bool stored = network_.Has(kBertDecoder) || !settings_.tied;
-    const CheckpointTensor* own =
-        stored ? network_.Claim(kBertDecoder, shape) : network_.ForOutput(words_);
-    if (stored && own != nullptr && words_ != nullptr) {
+    ShareTables();
+    const CheckpointTensor* own = network_.Claim(kBertDecoder, shape);
+    if (own != nullptr && words_ != nullptr) {
       KINGLET_RETURN_IF_ERROR(
           network_.Tie(*words_, *own, settings_.tied ? "tie_word_embeddings" : "").status());
     }

@@ -69,6 +69,7 @@ Result<LoadedModel> LoadEspnetRnn(const FamilyInput& input) {
     KINGLET_ASSIGN_OR_RETURN(const bool tied, config.lm.Boolean("tie_weights"));
     if (tied) names.tied_by = "tie_weights";
   }
+  names.to_tie = "tie_weights: true in lm_conf of " + names.configuration;
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names, input.weights, input.report));
   KINGLET_RETURN_IF_ERROR(SetEspnetTokens(config, model));
   return model;
@@ -78,7 +79,7 @@ Result<LoadedModel> LoadEspnetRnn(const FamilyInput& input) {
 
 constexpr Family kEspnetRnn = {
     .name = "espnet-rnn-lm",
-    .marks = "lm.encoder.weight lm.rnn.*",
+    .marks = "lm.encoder.weight|lm.decoder.weight lm.rnn.*",
     .load = LoadEspnetRnn,
     .options = EspnetRnnOptions,
 };

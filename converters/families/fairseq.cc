@@ -172,7 +172,10 @@ constexpr Family kFairseqTranslation = {
 
 constexpr Family kFairseq = {
     .name = "fairseq",
-    .marks = "decoder.layers.0.self_attn.* decoder.embed_tokens.* !encoder.*",
+    .marks =
+        "decoder.layers.0.self_attn.* "
+        "decoder.embed_tokens.*|decoder.output_projection.*|decoder.adaptive_softmax.* "
+        "!encoder.*",
     .load = LoadFairseq,
     .options = FairseqOptions,
     .word_numbers = WordNumbers::kFairseq,

@@ -128,6 +128,7 @@ Result<AdaptiveEmbedding> FairseqTables::DescribeEmbedding() {
   embedding.width = config_.width;
   embedding.scale = config_.scaled ? std::sqrt(static_cast<double>(config_.width)) : 1;
   replaced_ = network_.IsMade(kInputModule);
+  ShareTables();
   if (config_.characters && !replaced_) {
     KINGLET_RETURN_IF_ERROR(DescribeCharacterEmbedding(embedding));
     return embedding;
@@ -143,6 +144,20 @@ Result<AdaptiveEmbedding> FairseqTables::DescribeEmbedding() {
     KINGLET_RETURN_IF_ERROR(DescribeAdaptiveEmbedding(embedding));
   }
   return embedding;
+}
+
+// A file may store a tied tensor once, under either name.
+void FairseqTables::ShareTables() {
+  if (config_.tied_tables && config_.output.cutoffs.empty()) {
+    network_.Share(kInput + "weight", PlainSoftmaxName(network_));
+  } else if (config_.tied_tables) {
+    network_.Share(TableName(0), kSoftmax + "head.word_proj.weight");
+    for (size_t tail = 0; tail < config_.output.cutoffs.size(); ++tail) {
+      network_.Share(TableName(tail + 1), TailName(tail) + "2.weight");
+      if (!config_.tied_projections) continue;
+      network_.Share(ProjectionName(tail + 1), TailName(tail) + "0.weight");
+    }
+  }
 }
 
 Status FairseqTables::DescribeAdaptiveEmbedding(AdaptiveEmbedding& embedding) {
@@ -305,13 +320,7 @@ TensorId FairseqTables::SoftmaxTable(const std::string& copy, const Shape& shape
     NoteTie(copy, shape, inward);
     return bins_[band].table;
   }
-  if (made && !network_.Has(copy)) {
-    const CheckpointTensor* own = network_.ForOutput(inward);
-    return own == inward ? bins_[band].table : network_.Add(copy, shape, Role::kPrunedAlso, own);
-  }
-  const std::string original = config_.input.cutoffs.empty() ? kInput + "weight" : TableName(band);
-  const bool shared = replaced_ && !network_.Has(copy) && network_.Has(original);
-  return network_.Add(shared ? original : copy, shape, Role::kPrunedAlso);
+  return network_.Add(copy, shape, Role::kPrunedAlso);
 }
 
 // The projection of a band that the embedding shares. The softmax multiplies by the transpose.
@@ -321,8 +330,7 @@ const CheckpointTensor* FairseqTables::SoftmaxProjection(const std::string& copy
     NoteTie(copy, shape, projections_[band]);
     return projections_[band];
   }
-  const bool shared = !network_.Has(copy) && network_.Has(ProjectionName(band));
-  return network_.Claim(shared ? ProjectionName(band) : copy, shape);
+  return network_.Claim(copy, shape);
 }
 
 // A file may store a tied tensor a second time, under the softmax's name.

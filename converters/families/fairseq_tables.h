@@ -58,6 +58,7 @@ class FairseqTables {
   void DescribeHead(AdaptiveSoftmax& softmax, uint64_t size, uint64_t tails);
   SoftmaxTail DescribeTail(const Band& band, size_t index);
   void DescribePlainSoftmax(AdaptiveSoftmax& softmax);
+  void ShareTables();
   void MarkInputUnused();
   TensorId SoftmaxTable(const std::string& copy, const Shape& shape, size_t band);
   const CheckpointTensor* SoftmaxProjection(const std::string& copy, const Shape& shape,

@@ -101,7 +101,8 @@ Result<const Family*> ChooseFamily(std::string_view name, const FamilyInput& inp
   });
   if (chosen == families.end() && !name.empty()) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "family", QuotedName(name),
-                           "one of " + FamilyNames() + " in this build", "no such family");
+                           "one of " + FamilyNames() + " in this build",
+                           "no such family (omit --family: names tell it)");
   }
   if (chosen == families.end()) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", input.checkpoint,
@@ -132,7 +133,7 @@ Status CheckMemoryLength(const Family& family, std::optional<uint32_t> memory_le
       KINGLET_UNSUPPORTED, "convert", "mem-len",
       "no --mem-len for " + std::string(family.name) + " (families with it: " +
           NamesOf([](const Family& other) { return other.takes_memory_length; }) + ")",
-      std::to_string(*memory_length));
+      std::to_string(*memory_length) + " (omit it)");
 }
 
 }  // namespace kinglet

@@ -82,6 +82,7 @@ Result<LoadedModel> LoadIcefallRnn(const FamilyInput& input) {
     if (const auto size = IcefallInteger(input, name)) names.stated.push_back({name, *size, what});
   }
   if (IcefallTies(input)) names.tied_by = kIcefallTies;
+  names.to_tie = kToTieIcefall;
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names, input.weights, input.report));
   ModelDescription& description = model.draft.description;
   KINGLET_RETURN_IF_ERROR(SetSentenceTokens(IcefallSentenceTokens(input),
@@ -95,7 +96,7 @@ Result<LoadedModel> LoadIcefallRnn(const FamilyInput& input) {
 
 constexpr Family kIcefallRnn = {
     .name = "icefall-rnn-lm",
-    .marks = "input_embedding.weight rnn.* output_linear.*",
+    .marks = "input_embedding.weight|output_linear.weight rnn.* output_linear.*",
     .load = LoadIcefallRnn,
     .options = IcefallRnnOptions,
 };

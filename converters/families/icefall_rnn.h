@@ -32,6 +32,8 @@ inline constexpr std::string_view kIcefallIgnored =
 Status CheckIcefallOptions(const OptionTable& table, const FamilyInput& input);
 // An integer that the checkpoint states.
 std::optional<int64_t> IcefallInteger(const FamilyInput& input, std::string_view name);
+inline constexpr const char* kToTieIcefall =
+    "save a dict with the entry 'tie_weights': True and the state dict as 'model'";
 // Whether the checkpoint states that both tables are one.
 bool IcefallTies(const FamilyInput& input);
 

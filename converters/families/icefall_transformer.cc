@@ -49,14 +49,15 @@ class IcefallTransformerLoader {
       : input_(input), network_(input.weights, input.report) {}
 
   Result<LoadedModel> Load() {
+    if (IcefallTies(input_)) {
+      network_.Share("input_embedding.weight", "output_linear.weight");
+    } else {
+      network_.MayShare("input_embedding.weight", "output_linear.weight", kToTieIcefall);
+    }
     FindSizes();
     AdaptiveEmbedding embedding{"embedding", embedded_, 1, {}};
     const CheckpointTensor* table = network_.Claim("input_embedding.weight", {words_, embedded_});
-    // A file may store a tied table once.
-    const bool once =
-        IcefallTies(input_) && embedded_ == width_ && !network_.Has("output_linear.weight");
-    const CheckpointTensor* output =
-        once ? network_.ForOutput(table) : network_.Claim("output_linear.weight", {words_, width_});
+    const CheckpointTensor* output = network_.Claim("output_linear.weight", {words_, width_});
     DenseLayers input_layers = DescribeInput();
     TransformerDecoder decoder = DescribeDecoder();
     AdaptiveSoftmax softmax{};
@@ -240,7 +241,7 @@ Result<LoadedModel> LoadIcefallTransformer(const FamilyInput& input) {
 
 constexpr Family kIcefallTransformer = {
     .name = "icefall-transformer-lm",
-    .marks = "encoder.encoder.layers.* input_embedding.weight",
+    .marks = "encoder.encoder.layers.* input_embedding.weight|output_linear.weight",
     .load = LoadIcefallTransformer,
     .takes_memory_length = true,
     .options = IcefallTransformerOptions,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/families/known_options.h"
 #include "converters/name_pattern.h"
 
@@ -118,10 +119,9 @@ Status WithNextStep(const Status& refusal, std::span<const CheckpointTensor> wei
     if (family->load != nullptr || !Recognises(*family, weights)) continue;
     return Status(refusal.code(), refusal.message() + "; " + UnreadText(*family));
   }
-  if (refusal.message().ends_with(')')) return refusal;
-  return Status(refusal.code(), refusal.message() +
-                                    " (`kinglet inspect` shows all names; a --recipe may describe "
-                                    "the network: docs/RECIPES.md)");
+  return WithNextStep(refusal,
+                      "`kinglet inspect` shows all names; a --recipe may describe the network: "
+                      "docs/RECIPES.md");
 }
 
 std::optional<PrefixMatch> FittingPrefix(const FamilyInput& input) {

@@ -100,20 +100,20 @@ class MicronetLoader {
       // If a recipe makes the entire input, the input's own table is marked as unused.
       const bool is_unused = network_.IsMade("embed") && network_.Has(outward);
       const bool has_inward = network_.Has(inward) && !is_unused;
-      const CheckpointTensor* used = network_.Claim(outward, shape, !has_inward);
+      network_.Share(inward, outward);
+      const CheckpointTensor* used = network_.Claim(outward, shape);
       const CheckpointTensor* other = has_inward ? network_.Claim(inward, shape) : nullptr;
       const bool made = other != nullptr && !other->made.empty();
       if (made) {
         // A recipe makes the embedding's table; the softmax keeps the checkpoint's.
         inward_tables_.resize(config_.bins.size());
         inward_tables_[i] = network_.Add(inward, shape, Role::kPrunedAlso, other);
-        if (used == nullptr) used = network_.ForOutput(other);
         other = nullptr;
       }
-      if (used == nullptr && !network_.Has(outward) && other != nullptr) {
+      if (used != nullptr && used == other) {
         network_.model.notes.push_back(outward + " is not in the checkpoint; " + inward +
                                        " is used");
-        std::swap(used, other);
+        other = nullptr;
       }
       tables_.push_back(
           network_.Add(used != nullptr ? used->name : outward, shape, Role::kPrunedAlso, used));

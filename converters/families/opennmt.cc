@@ -46,6 +46,7 @@ class OpenNmtLoader {
         network_(input.weights, input.report) {}
 
   Result<LoadedModel> Load() {
+    ShareOpenNmtTables(settings_, network_);
     const Side source = ClaimSide("encoder."), target = ClaimSide("decoder.");
     const CheckpointTensor* generator =
         network_.Claim(kGenerator, {settings_.target_words.size(), target.width});
@@ -298,7 +299,7 @@ Result<LoadedModel> LoadOpenNmt(const FamilyInput& input) {
 
 constexpr Family kOpenNmt = {
     .name = "opennmt",
-    .marks = "encoder.embeddings.make_embedding.emb_luts.0*",
+    .marks = "encoder.embeddings.make_embedding.*|decoder.embeddings.make_embedding.*",
     .load = LoadOpenNmt,
     .takes_memory_length = true,
     .options = OpenNmtOptions,

@@ -27,6 +27,7 @@ class OpenNmtRecurrentLoader {
         network_(input.weights, input.report) {}
 
   Result<LoadedModel> Load() {
+    ShareOpenNmtTables(settings_, network_);
     const uint64_t words = settings_.target_words.size();
     width_ = Columns(kOutputTable);
     units_ = options_.both_directions ? width_ / 2 : width_;
@@ -200,6 +201,20 @@ class OpenNmtRecurrentLoader {
 };
 
 }  // namespace
+
+void ShareOpenNmtTables(const OpenNmtSettings& settings, Network& network) {
+  const std::string table = std::string(kWordTable) + ".weight";
+  const auto share_generator = [&] {
+    if (settings.shares_generator) network.Share("decoder" + table, kOutputTable);
+  };
+  share_generator();
+  if (settings.shares_embeddings) network.Share("encoder" + table, "decoder" + table);
+  // OpenNMT-py 3 has no Sequential around the generator.
+  for (const char* part : {"weight", "bias"}) {
+    network.Share(std::string("generator.") + part, std::string("generator.0.") + part);
+  }
+  share_generator();  // now the decoder's table may be the encoder's
+}
 
 Result<LoadedModel> LoadOpenNmtRecurrent(OpenNmtSettings settings, const FamilyInput& input) {
   return OpenNmtRecurrentLoader(std::move(settings), input).Load();

@@ -13,11 +13,15 @@
 
 #include "converters/families/families.h"
 #include "converters/families/opennmt_settings.h"
+#include "converters/network/network.h"
 
 namespace kinglet {
 
 // Tokens of the longest source without FamilyInput::memory_length: the framework has no limit.
 inline constexpr uint32_t kRecurrentSourceWindow = 1024;
+
+// A file may store tables that the settings tie once, under any of their names.
+void ShareOpenNmtTables(const OpenNmtSettings& settings, Network& network);
 
 // With FamilyInput::memory_length, a source may have one token more than that. REQUIRES:
 // settings.recurrent. Errors: KINGLET_INVALID_CHECKPOINT.

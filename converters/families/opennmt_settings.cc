@@ -208,9 +208,23 @@ NodeRef SideOf(const PickleNode& vocabularies, std::string_view side) {
   return nullptr;
 }
 
-// The list of words inside torchtext's objects: a Vocab has `itos`, a Field has a `vocab`, and a
-// TextMultiField or a list has pairs of name and Field, of which all but the first are word
-// features.
+Result<std::vector<std::string>> TextsOf(const PickleList& list, const std::string& where) {
+  std::vector<std::string> texts;
+  texts.reserve(list.items.size());
+  for (const PickleNode* item : list.items) {
+    const auto* text = item->As<std::string>();
+    if (text == nullptr) {
+      return RefuseCheckpoint(where + ", word " + std::to_string(texts.size()), "text",
+                              item->Describe());
+    }
+    texts.push_back(*text);
+  }
+  return texts;
+}
+
+// OpenNMT-py 3 saves the list of words. Before that, it is inside torchtext's objects: a Vocab has
+// `itos`, a Field has a `vocab`, and a TextMultiField or a list has pairs of name and Field, of
+// which all but the first are word features.
 Result<std::vector<std::string>> ReadWords(const PickleNode& vocabularies, std::string_view side) {
   const std::string where = "vocab, " + std::string(side);
   NodeRef node = SideOf(vocabularies, side);
@@ -220,17 +234,7 @@ Result<std::vector<std::string>> ReadWords(const PickleNode& vocabularies, std::
       const auto* list = words->As<PickleList>();
       if (list == nullptr)
         return RefuseCheckpoint(where, "a list of words as itos", words->Describe());
-      std::vector<std::string> texts;
-      texts.reserve(list->items.size());
-      for (const PickleNode* item : list->items) {
-        const auto* text = item->As<std::string>();
-        if (text == nullptr) {
-          return RefuseCheckpoint(where + ", word " + std::to_string(texts.size()), "text",
-                                  item->Describe());
-        }
-        texts.push_back(*text);
-      }
-      return texts;
+      return TextsOf(*list, where);
     }
     if (const NodeRef vocabulary = PickledOption(*node, "vocab")) {
       node = vocabulary;
@@ -239,14 +243,17 @@ Result<std::vector<std::string>> ReadWords(const PickleNode& vocabularies, std::
     const NodeRef inside = PickledOption(*node, "fields");
     const auto* fields = (inside != nullptr ? inside : node)->As<PickleList>();
     if (fields == nullptr || fields->items.empty()) break;
+    if (depth == 0 && fields->items[0]->As<std::string>() != nullptr)
+      return TextsOf(*fields, where);
     if (fields->items.size() > 1) {
       return RefuseCheckpoint(where, "words without features",
                               std::to_string(fields->items.size()) + " fields");
     }
     node = SecondOf(*fields->items[0]);
   }
-  return RefuseCheckpoint(where, "a torchtext vocabulary",
-                          node == nullptr ? "none" : node->Describe());
+  return RefuseCheckpoint(where, "a list of words, or a torchtext vocabulary",
+                          (node == nullptr ? "none" : node->Describe()) +
+                              std::string(" (save the checkpoint as OpenNMT-py does)"));
 }
 
 }  // namespace
@@ -274,12 +281,20 @@ Result<OpenNmtSettings> ReadOpenNmtSettings(const PickleNode& root, IgnoredOptio
     KINGLET_ASSIGN_OR_RETURN(settings.heads, ReadHeads(*options));
     KINGLET_ASSIGN_OR_RETURN(settings.activation, ReadActivation(*options));
   }
+  KINGLET_ASSIGN_OR_RETURN(settings.shares_embeddings,
+                           ReadTruth(*options, "share_embeddings", false));
+  KINGLET_ASSIGN_OR_RETURN(settings.shares_generator,
+                           ReadTruth(*options, "share_decoder_embeddings", false));
   KINGLET_ASSIGN_OR_RETURN(settings.source_words, ReadWords(*vocabularies, "src"));
   KINGLET_ASSIGN_OR_RETURN(settings.target_words, ReadWords(*vocabularies, "tgt"));
   const auto& words = settings.target_words;
-  const auto start = std::find(words.begin(), words.end(), "<s>");
-  if (start == words.end())
-    return RefuseCheckpoint("vocab, tgt", "a word <s>, which begins targets", "none");
+  const NodeRef stated = vocabularies->Find("decoder_start_token");
+  const auto* text = stated == nullptr ? nullptr : stated->As<std::string>();
+  const std::string first = text == nullptr ? "<s>" : *text;
+  const auto start = std::find(words.begin(), words.end(), first);
+  if (start == words.end()) {
+    return RefuseCheckpoint("vocab, tgt", "a word " + first + ", which begins targets", "none");
+  }
   settings.start_token = static_cast<uint32_t>(start - words.begin());
   return settings;
 }

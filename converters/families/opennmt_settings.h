@@ -30,6 +30,8 @@ struct OpenNmtSettings {
   uint32_t heads = 0;                         // of a Transformer
   Activation activation = Activation::kRelu;  // of its inner layers
   std::optional<OpenNmtRecurrent> recurrent;
+  // Both embeddings are one table; the target's and the generator's are one.
+  bool shares_embeddings = false, shares_generator = false;
   std::vector<std::string> source_words, target_words;  // index = id
   uint32_t start_token = 0;                             // <s> of the target
 };

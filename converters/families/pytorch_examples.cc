@@ -125,6 +125,7 @@ std::span<const OptionTable> PytorchExamplesOptions() {
 Result<LoadedModel> LoadPytorchExamples(const FamilyInput& input) {
   RecurrentNames names;
   names.network = "a " + std::string(kPytorchExamples.name) + " network";
+  names.to_tie = "config.yaml next to it, or --config, with tied: true";
   KINGLET_ASSIGN_OR_RETURN(names.cell, CellOfModule(input));
   KINGLET_RETURN_IF_ERROR(ReadConfiguration(input, names));
   names.layers = TorchLayers("rnn.", input.weights);
@@ -148,7 +149,7 @@ Result<LoadedModel> LoadPytorchExamples(const FamilyInput& input) {
 
 constexpr Family kPytorchExamples = {
     .name = "pytorch-examples",
-    .marks = "encoder.weight rnn.weight_hh_l0",
+    .marks = "encoder.weight|decoder.weight rnn.weight_hh_l0",
     .load = LoadPytorchExamples,
     .options = PytorchExamplesOptions,
     .modules = PytorchExamplesModules,

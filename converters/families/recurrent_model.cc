@@ -44,6 +44,7 @@ class RecurrentLoader {
     // The module's name means its only tensor.
     const std::string module = names_.embedding.substr(0, names_.embedding.rfind('.'));
     const bool replaced = network_.IsMade(module);
+    if (!replaced && !network_.Has(names_.embedding)) ShareTables();
     encoder_ = network_.ClaimUnshaped(replaced ? module : names_.embedding);
     if (replaced) network_.MarkUnused({names_.embedding});
     if (encoder_ == nullptr) return;
@@ -54,6 +55,22 @@ class RecurrentLoader {
     words_ = encoder_->shape[0];
     inputs_ = encoder_->shape[1];
     layers_.SetInputs(inputs_);
+  }
+
+  // A file may store a tied table once. A softmax without its bias is no tied one: it was lost.
+  void ShareTables() {
+    const bool ties = !names_.tied_by.empty() || names_.ties;
+    if (ties && network_.Has(names_.softmax_bias)) {
+      const bool has_softmax = network_.Has(names_.softmax_weight);
+      if (!network_.Share(names_.embedding, names_.softmax_weight) || !names_.tied_by.empty())
+        return;
+      network_.model.notes.push_back((has_softmax ? names_.embedding : names_.softmax_weight) +
+                                     " is not in the checkpoint; " +
+                                     (has_softmax ? names_.softmax_weight : names_.embedding) +
+                                     " is used, as the framework ties both by default");
+    } else if (!names_.to_tie.empty()) {
+      network_.MayShare(names_.embedding, names_.softmax_weight, names_.to_tie);
+    }
   }
 
   void ClaimDense() {
@@ -80,11 +97,8 @@ class RecurrentLoader {
 
   void ClaimSoftmax() {
     const uint64_t width = width_;
-    // A file may store a tied table once.
-    const bool once = !names_.tied_by.empty() && names_.splits.empty() && encoder_ != nullptr &&
-                      width == inputs_ && !network_.Has(names_.softmax_weight);
-    decoder_ = once ? network_.ForOutput(encoder_)
-                    : network_.Claim(names_.softmax_weight, {words_, width});
+    if (width == inputs_) ShareTables();
+    decoder_ = network_.Claim(names_.softmax_weight, {words_, width});
     decoder_bias_ = network_.Claim(names_.softmax_bias, {words_});
     const uint64_t tails = names_.splits.size();
     if (tails == 0) return;

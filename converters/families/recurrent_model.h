@@ -48,6 +48,8 @@ struct RecurrentNames {
   std::string configuration;           // the file that states sizes, for messages
   std::vector<StatedSize> stated;
   std::string tied_by;  // an option that is true and makes embedding and softmax one table
+  bool ties = false;    // the framework makes them one unless told otherwise
+  std::string to_tie;   // how a user states the tie that the framework may have
 };
 
 // Reads the tables and the layers' tensors; with splits also "criterion.tail_vectors" and

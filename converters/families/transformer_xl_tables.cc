@@ -78,17 +78,10 @@ void TransformerXlTables::Claim() {
 TransformerXlTables::Pair TransformerXlTables::ClaimPair(const std::string& inward,
                                                          const std::string& outward,
                                                          const Shape& shape, bool tied) {
+  if (tied) network_.Share(inward, outward);
   Pair pair;
-  if (replaced_) {
-    // The embedding's own tensor may still be the softmax's.
-    const bool shared = tied && !network_.Has(outward) && network_.Has(inward);
-    pair.outward = network_.Claim(shared ? inward : outward, shape);
-    return pair;
-  }
-  pair.inward = network_.Claim(inward, shape, !(tied && network_.Has(outward)));
-  pair.outward = network_.Claim(outward, shape, !(tied && network_.Has(inward)));
-  if (pair.inward == nullptr && tied) pair.inward = pair.outward;
-  if (pair.outward == nullptr && tied) pair.outward = network_.ForOutput(pair.inward);
+  if (!replaced_) pair.inward = network_.Claim(inward, shape);
+  pair.outward = network_.Claim(outward, shape);
   return pair;
 }
 
@@ -121,8 +114,8 @@ void TransformerXlTables::ClaimProjections() {
     }
     Pair pair;
     pair.inward = projections_[0].inward;
-    pair.outward = network_.Claim(outward, shape, !tied);
-    if (pair.outward == nullptr && tied) pair.outward = network_.ForOutput(pair.inward);
+    if (tied) network_.Share(inward, outward);
+    pair.outward = network_.Claim(outward, shape);
     projections_.push_back(pair);
   }
 }

@@ -92,7 +92,7 @@ const CheckpointTensor* Network::ClaimUnshaped(const std::string& name, bool req
     if (required) missing_.push_back(name);
     return nullptr;
   }
-  claimed_.insert(found->first);
+  claimed_.insert(found->second->name);
   return found->second;
 }
 
@@ -102,6 +102,28 @@ const CheckpointTensor* Network::Claim(const std::string& name, const Shape& sha
   if (tensor == nullptr || unknown || tensor->shape == shape) return tensor;
   NoteMisshaped(*tensor, ShapeText(shape));
   return nullptr;
+}
+
+std::optional<std::pair<const CheckpointTensor*, std::string>> Network::OnlyOne(
+    const std::string& first, const std::string& second) const {
+  if (Has(first) == Has(second)) return std::nullopt;
+  return Has(first) ? std::pair(Find(first), second) : std::pair(Find(second), first);
+}
+
+bool Network::Share(const std::string& first, const std::string& second) {
+  const auto only = OnlyOne(first, second);
+  if (!only) return false;
+  const auto& [tensor, name] = *only;
+  by_name_.emplace(shared_names_.emplace_back(name),
+                   tensor->replaced != nullptr ? tensor->replaced.get() : tensor);
+  return true;
+}
+
+void Network::MayShare(const std::string& first, const std::string& second,
+                       const std::string& how) {
+  const auto only = OnlyOne(first, second);
+  if (only)
+    ties_to_state_.push_back("if " + only->second + " is " + only->first->name + ": " + how);
 }
 
 void Network::RemoveExcluded(const std::string& name) {
@@ -131,19 +153,11 @@ bool Network::IsMade(std::string_view name) const {
   return tensor != nullptr && !tensor->made.empty();
 }
 
-const CheckpointTensor* Network::ForOutput(const CheckpointTensor* inward) {
-  if (inward == nullptr || inward->replaced == nullptr) return inward;
-  if (inward->replaced->shape != inward->shape) {
-    NoteMisshaped(*inward->replaced, ShapeText(inward->shape));
-  }
-  return inward->replaced.get();
-}
-
 void Network::MarkUnused(const std::vector<std::string>& names) {
   std::string first;
   size_t others = 0;
   for (const std::string& name : names) {
-    if (!Has(name) || IsMade(name) || Claimed(name)) continue;
+    if (!Has(name) || IsMade(name) || Claimed(name) || Find(name)->name != name) continue;
     RemoveExcluded(name);
     if (first.empty()) {
       first = name;
@@ -342,10 +356,13 @@ Status Network::CheckNames(const std::string& network) const {
   }
   if (faults.empty()) return {};
   const bool only_unused = faults.size() == 1 && !unused.empty();
-  const std::string next = only_unused
-                               ? " (a --recipe {\"unused\": [" + Joined("", patterns, ", ") +
-                                     "]} omits what the network does not compute with)"
-                               : "";
+  std::string next;
+  if (only_unused) {
+    next = " (a --recipe {\"unused\": [" + Joined("", patterns, ", ") +
+           "]} omits what the network does not compute with)";
+  } else if (!ties_to_state_.empty()) {
+    next = " (" + Joined("", ties_to_state_, "; ") + ")";
+  }
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "state dict",
                          "the tensors of " + network, Joined("", faults, "; ") + next);
 }

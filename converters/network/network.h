@@ -66,6 +66,13 @@ class Network {
   const CheckpointTensor* Claim(const std::string& name, const Shape& shape, bool required = true);
   // The tensor of this name, with any shape.
   const CheckpointTensor* ClaimUnshaped(const std::string& name, bool required = true);
+  // Notes that both names are one parameter of this network: where the checkpoint has one of them,
+  // the other one names its tensor too. Where a recipe makes that tensor, the other name is that of
+  // the checkpoint's own. Returns whether a name was added.
+  bool Share(const std::string& first, const std::string& second);
+  // Notes that an option may tie both names. If the checkpoint has one of them, the refusal of the
+  // other one tells `how` the user states the tie.
+  void MayShare(const std::string& first, const std::string& second, const std::string& how);
   // Excludes the checkpoint's tensor of this name, if there is one: no block reads it.
   void RemoveExcluded(const std::string& name);
   // Notes that the tensor's shape is not `expected`.
@@ -86,9 +93,6 @@ class Network {
 
   // Whether a recipe makes the tensor of this name: a table, or an entire input.
   bool IsMade(std::string_view name) const;
-  // The tensor for a softmax that shares `inward` with the embedding: `inward`, or the checkpoint's
-  // tensor of its name if a recipe makes the embedding's. Notes a shape that differs.
-  const CheckpointTensor* ForOutput(const CheckpointTensor* inward);
   // Marks the checkpoint's tensors of these names as unused, because a recipe makes the input.
   // Names that the checkpoint lacks are ignored. The user gets one note.
   void MarkUnused(const std::vector<std::string>& names);
@@ -194,6 +198,9 @@ class Network {
   TensorId AddReference(const std::string& name, const Shape& shape, Role role,
                         Reference reference);
 
+  // The tensor of two names of which the checkpoint has one, and the other name.
+  std::optional<std::pair<const CheckpointTensor*, std::string>> OnlyOne(
+      const std::string& first, const std::string& second) const;
   // The names that no block reads.
   std::vector<std::string> Unused() const;
 
@@ -202,7 +209,9 @@ class Network {
   std::unordered_map<std::string_view, const CheckpointTensor*> by_name_;
   std::unordered_set<std::string_view> claimed_, excluded_;
   std::vector<std::string> doubled_, missing_, misshaped_;
+  std::vector<std::string> ties_to_state_;
   std::deque<CheckpointTensor> owned_;
+  std::deque<std::string> shared_names_;
   // Of tied tensors: each one's first.
   std::unordered_map<const CheckpointTensor*, const CheckpointTensor*> tied_;
   std::vector<Reference> references_;                // by tensor id

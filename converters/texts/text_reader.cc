@@ -8,32 +8,15 @@
 #include "runtime/special_tokens.h"
 #include "runtime/text/normaliser.h"
 #include "runtime/text/plain_text.h"
+#include "runtime/text/white_space.h"
 
 namespace kinglet {
 namespace {
 
 // A limit for texts that may never end, such as standard input: 4 GiB of ids.
 constexpr size_t kMaxSequenceTokens = size_t{1} << 30;
-// A line that is separable is read in parts of about this length: some texts are one line.
+// Parts of a long line have about this length: some texts are one line.
 constexpr size_t kPartBytes = size_t{1} << 16;
-
-// Whether a line may be split after a space that stands alone between other characters than
-// carriage returns into parts that give the same tokens: words between spaces, byte-pair codes and
-// characters.
-bool IsSeparable(const ModelText& text) {
-  return text.is_between_spaces() || (text.splits_words() && text.tokenizer().size() == 0);
-}
-
-// The last such space of the text, or npos.
-size_t LastSplit(std::string_view text) {
-  const auto is_lone = [text](size_t space) {
-    const auto is_blank = [](char c) { return c == ' ' || c == '\r'; };
-    return space + 1 < text.size() && !is_blank(text[space - 1]) && !is_blank(text[space + 1]);
-  };
-  size_t space = text.rfind(' ');
-  while (space != text.npos && space > 0 && !is_lone(space)) space = text.rfind(' ', space - 1);
-  return space == 0 ? text.npos : space;
-}
 
 }  // namespace
 
@@ -50,12 +33,17 @@ std::string_view TypedWords::At(uint64_t position) const {
   return std::string_view(text_).substr(place->begin, place->bytes);
 }
 
-TextReader::TextReader(const ModelText& text, std::string origin)
+TextReader::TextReader(const ModelText& text, std::string origin, Flush flush)
     : text_(text),
       origin_(std::move(origin)),
       end_of_line_(TokenForLineEnd(text.vocabulary())),
       unknown_(text.unknown_id()),
+<<<<<<< HEAD
       marks_(text.is_between_spaces() ? PieceMarksOf(text.vocabulary()) : PieceMarks()) {}
+=======
+      marks_(text.is_between_spaces() ? PieceMarksOf(text.vocabulary()) : PieceMarks::kNone),
+      flush_(std::move(flush)) {}
+>>>>>>> n60b
 
 Status TextReader::AddToken(uint32_t id, bool unknown, std::string_view typed,
                             TokenSequence& out) const {
@@ -87,6 +75,7 @@ Status TextReader::Add(std::string_view piece, TokenSequence& out) {
   }
   open_ += piece;
   if (open_.size() < kPartBytes) return {};
+<<<<<<< HEAD
   // The size of a word of several pieces needs all its pieces together.
   const bool parts = IsSeparable(text_) && marks_.mark.empty();
   const size_t space = parts ? LastSplit(piece) : piece.npos;
@@ -94,33 +83,83 @@ Status TextReader::Add(std::string_view piece, TokenSequence& out) {
     const std::string part = std::exchange(open_, std::string(piece.substr(space + 1)));
     const std::string_view words = std::string_view(part).substr(0, part.size() - open_.size());
     return std::exchange(was_parted_, true) ? AddPart(words, out) : AddLine(words, out);
+=======
+  const size_t split = text_.tokenizer().reads_ahead() ? 0 : LastSplit(piece);
+  if (split > 0) {
+    const std::string part = std::exchange(open_, std::string(piece.substr(split)));
+    return AddPart(std::string_view(part).substr(0, part.size() - open_.size()), false, out);
+>>>>>>> n60b
   }
   return open_.size() < kMaxTextBytes ? Status() : InLine(RefuseLongText(open_.size()));
 }
 
 Status TextReader::AddOpen(TokenSequence& out) {
   const std::string line = std::exchange(open_, std::string());
-  return std::exchange(was_parted_, false) ? AddPart(line, out) : AddLine(line, out);
+  return AddLine(line, out);
 }
 
 Status TextReader::Finish(TokenSequence& out) {
   if (!out.size) out.size.emplace();
-  if (open_.empty() && !was_parted_) return {};
+  if (open_.empty() && !is_parted_) return {};
   KINGLET_RETURN_IF_ERROR(AddOpen(out));
   return EndLine(out);
 }
 
-Status TextReader::AddLine(std::string_view line, TokenSequence& out) {
-  return AddPart(PlainLine(line), out);
+size_t TextReader::LastSplit(std::string_view text) {
+  if (!splits_) splits_.emplace(text_.tokenizer());
+  size_t split = splits_->Last(text);
+  // The size of a word of several pieces needs all its pieces together.
+  while (split > 0 && marks_ != PieceMarks::kNone &&
+         !IsBetweenWords(text.substr(0, split), text.substr(split), marks_)) {
+    split = splits_->Last(text.substr(0, split));
+  }
+  return split;
 }
 
-Status TextReader::AddPart(std::string_view line, TokenSequence& out) {
+template <class Visit>
+Status TextReader::ForEachPart(std::string_view line, const Visit& visit) {
+  for (size_t tried = kPartBytes; tried < line.size(); tried *= 2) {
+    const size_t split = LastSplit(line.substr(0, tried));
+    if (split == 0) continue;
+    KINGLET_RETURN_IF_ERROR(visit(line.substr(0, split), false));
+    line.remove_prefix(split);
+    tried = kPartBytes / 2;
+  }
+  return visit(line, true);
+}
+
+Status TextReader::AddLine(std::string_view line, TokenSequence& out) {
+  line = PlainLine(line);
+  WikiTextLine ahead;
+  if (text_.tokenizer().reads_ahead() && line.size() > kPartBytes) {
+    KINGLET_RETURN_IF_ERROR(ForEachPart(line, [&](std::string_view part, bool /*ends*/) {
+      text_.tokenizer().ReadAhead(part, ahead);
+      return Status();
+    }));
+    part_.line = &ahead;
+  }
+  const Status status = ForEachPart(line, [&](std::string_view part, bool ends) -> Status {
+    KINGLET_RETURN_IF_ERROR(AddPart(part, ends, out));
+    return !ends && flush_ ? flush_(out) : Status();
+  });
+  part_ = {};
+  is_parted_ = false;
+  return status;
+}
+
+Status TextReader::AddPart(std::string_view text, bool ends, TokenSequence& out) {
+  if (!is_parted_) text = PlainLine(text);
   if (!out.size) out.size.emplace();
-  *out.size += SizeOfPieces(line, marks_);
-  Result<TokenizedText> tokenized = text_.Encode(line);
+  *out.size += SizeOfPieces(text, marks_);
+  if (is_parted_ && marks_ != PieceMarks::kNone) *out.size += {0, 1, 1};  // the space between words
+  if (is_parted_ && in_word_ && SpaceLength(text) == 0) --out.size->words;
+  in_word_ = LastSpaceLength(text) == 0;
+  is_parted_ = true;
+  part_.ends = ends;
+  Result<TokenizedText> tokenized = text_.EncodePart(text, part_);
   if (!tokenized.ok()) return InLine(tokenized.status());
   for (const TokenizedText::Token& token : tokenized->tokens) {
-    const std::string_view typed = line.substr(token.begin, token.end - token.begin);
+    const std::string_view typed = text.substr(token.begin, token.end - token.begin);
     const bool unknown = token.id == unknown_;
     const bool written = unknown && text_.vocabulary().Word(token.id) == typed;
     KINGLET_RETURN_IF_ERROR(AddToken(token.id, unknown && !written, typed, out));

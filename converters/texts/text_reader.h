@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "format/vocabulary.h"
 #include "kinglet/status.h"
 #include "runtime/text/model_text.h"
+#include "runtime/text/text_splits.h"
 
 namespace kinglet {
 
@@ -44,14 +46,18 @@ struct TokenSequence {
 
 class TextReader {
  public:
+  // Takes the tokens of a part of a long line, and may empty the sequence.
+  using Flush = std::function<Status(TokenSequence&)>;
+
   // Lines are tokenized by `text`. `origin` names the text in messages. REQUIRES: `text` outlives
   // the reader.
-  TextReader(const ModelText& text, std::string origin);
+  TextReader(const ModelText& text, std::string origin, Flush flush = {});
 
   // Appends the tokens of the text's next bytes, and at each line's end its word: the first of
-  // <eos>, </s>, <sos/eos> and a newline that the vocabulary has, if it has one. A line is read
-  // when it has ended, or, for words between spaces, when it is long. Sizes of a text that is split
-  // into pieces already are sizes of the text before that. Errors: KINGLET_UNKNOWN_WORD, naming
+  // <eos>, </s>, <sos/eos> and a newline that the vocabulary has, if it has one. A long line is
+  // tokenized in parts, with the same tokens, once it has ended for `wikitext` and while it is read
+  // otherwise. Sizes of a text that is split into pieces already are sizes of the text before that.
+  // Errors: KINGLET_UNKNOWN_WORD, naming
   // word and line, for a vocabulary without an unknown word; KINGLET_OUT_OF_MEMORY above 2^30
   // tokens; those of ModelText::Encode.
   Status Add(std::string_view piece, TokenSequence& out);
@@ -67,17 +73,25 @@ class TextReader {
  private:
   // `typed`: the token's text.
   Status AddToken(uint32_t id, bool unknown, std::string_view typed, TokenSequence& out) const;
-  // Adds a line, or a part of a long line.
-  Status AddPart(std::string_view line, TokenSequence& out);
+  // Adds the next part of a line, whose last one `ends` it.
+  Status AddPart(std::string_view text, bool ends, TokenSequence& out);
   Status AddOpen(TokenSequence& out);
+  size_t LastSplit(std::string_view text);
+  // Calls visit(part, ends) for each part of a line.
+  template <class Visit>
+  Status ForEachPart(std::string_view line, const Visit& visit);
   Status InLine(const Status& status) const;
 
   const ModelText& text_;
   const std::string origin_;
   const std::optional<uint32_t> end_of_line_, unknown_;
-  const PieceMarks marks_;   // of a text that is split into pieces already
-  std::string open_;         // the current line's bytes that are not read yet
-  bool was_parted_ = false;  // earlier bytes of the current line were read already
+  const PieceMarks marks_;  // of a text that is split into pieces already
+  const Flush flush_;
+  std::string open_;                  // the current line's bytes that are not read yet
+  bool is_parted_ = false;            // parts of the current line were read
+  bool in_word_ = false;              // the last of them ends inside a word
+  TextPart part_;                     // the next one
+  std::optional<TextSplits> splits_;  // made for the first long line
   uint64_t line_ = 1;
 };
 

@@ -103,4 +103,11 @@ TextSize SizeOfPieces(std::string_view line, const PieceMarks& marks) {
   return SizeOfLine(inside);
 }
 
+bool IsBetweenWords(std::string_view before, std::string_view after, PieceMarks marks) {
+  while (const size_t space = LastSpaceLength(before)) before.remove_suffix(space);
+  if (marks == PieceMarks::kJoinsNext) return !before.ends_with(kJoinMark);
+  return after.starts_with(marks == PieceMarks::kInside ? kContinues : kWordStartMark) ==
+         (marks == PieceMarks::kWordStart);
+}
+
 }  // namespace kinglet

@@ -11,6 +11,7 @@
 
 #include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/npy.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/checkpoints/text_input.h"
 #include "converters/texts/pickled_vocabulary.h"
 #include "converters/texts/vocabulary_json.h"
@@ -191,7 +192,10 @@ Result<VocabularyFile> ReadVocabularyFile(const std::string& path, const Vocabul
   try {
     VocabularyFile vocabulary;
     std::optional<uint64_t> unknown;
-    KINGLET_ASSIGN_OR_RETURN(vocabulary.words, ReadWords(path, use, vocabulary.notes, unknown));
+    KINGLET_ASSIGN_OR_RETURN(vocabulary.words,
+                             WithNextStep(ReadWords(path, use, vocabulary.notes, unknown),
+                                          "write one word a line, or a JSON array of strings: "
+                                          "docs/CHECKPOINTS.md#vocabularies"));
     KINGLET_RETURN_IF_ERROR(CheckWords(path, vocabulary.words, vocabulary.notes));
     FindUnknownWord(unknown, vocabulary);
     return vocabulary;

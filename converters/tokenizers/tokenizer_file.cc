@@ -10,6 +10,7 @@
 
 #include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/list_folder.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/checkpoints/text_input.h"
 #include "converters/tokenizers/merge_file.h"
 #include "converters/tokenizers/sentence_piece_file.h"
@@ -76,7 +77,9 @@ std::string TokenizerNextTo(const std::string& checkpoint, const std::string& fa
   return found.size() == 1 ? found.front() : std::string();
 }
 
-Result<TextTables> ReadTokenizer(const TokenizerChoice& choice) {
+namespace {
+
+Result<TextTables> ReadTables(const TokenizerChoice& choice) {
   TextTables tables;
   tables.lower_case = choice.lower_case;
   const bool spaces = choice.name == "spaces" || choice.name == "words";
@@ -108,6 +111,13 @@ Result<TextTables> ReadTokenizer(const TokenizerChoice& choice) {
     tables.method = std::move(merges).value();
   }
   return tables;
+}
+
+}  // namespace
+
+Result<TextTables> ReadTokenizer(const TokenizerChoice& choice) {
+  return WithNextStep(ReadTables(choice),
+                      "copy the file again, or give one of those that docs/TEXT.md lists");
 }
 
 }  // namespace kinglet

@@ -88,7 +88,7 @@ class State:
         return other
 
     def __eq__(self, other: object) -> bool:
-        return self._node == State._checked(other)._node
+        return other is not None and self._node == State._checked(other)._node
 
     def __ne__(self, other: object) -> bool:
         return not self == other

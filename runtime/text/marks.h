@@ -19,6 +19,7 @@ class Marks {
   void Add(std::string_view word);
   // The bytes of the mark with which the text begins; 0 if it begins with no mark.
   size_t LengthAt(std::string_view text) const;
+  const std::set<std::string, std::less<>>& words() const { return words_; }
 
  private:
   std::set<std::string, std::less<>> words_;

@@ -86,8 +86,9 @@ uint64_t ModelText::BytesOf(const ModelFile& file) {
 
 Result<TokenizedText> ModelText::Encode(std::string_view text) const {
   const std::string_view line = PlainLine(text);
+  TextPart whole;
   if (line.find('\n') == line.npos) {
-    KINGLET_ASSIGN_OR_RETURN(TokenizedText tokenized, EncodePlain(line));
+    KINGLET_ASSIGN_OR_RETURN(TokenizedText tokenized, EncodePart(line, whole));
     const auto before = static_cast<uint32_t>(line.data() - text.data());
     for (TokenizedText::Token& token : tokenized.tokens) {
       token.begin += before;
@@ -96,7 +97,7 @@ Result<TokenizedText> ModelText::Encode(std::string_view text) const {
     return tokenized;
   }
   const PlainText plain(text);
-  KINGLET_ASSIGN_OR_RETURN(TokenizedText tokenized, EncodePlain(plain.text()));
+  KINGLET_ASSIGN_OR_RETURN(TokenizedText tokenized, EncodePart(plain.text(), whole));
   for (TokenizedText::Token& token : tokenized.tokens) {
     const bool empty = token.begin == token.end;
     token.begin = static_cast<uint32_t>(plain.Begin(token.begin));
@@ -105,8 +106,8 @@ Result<TokenizedText> ModelText::Encode(std::string_view text) const {
   return tokenized;
 }
 
-Result<TokenizedText> ModelText::EncodePlain(std::string_view text) const {
-  KINGLET_ASSIGN_OR_RETURN(TokenizedText tokenized, tokenizer_->Encode(text, budget_));
+Result<TokenizedText> ModelText::EncodePart(std::string_view text, TextPart& part) const {
+  KINGLET_ASSIGN_OR_RETURN(TokenizedText tokenized, tokenizer_->EncodePart(text, budget_, part));
   for (TokenizedText::Token& token : tokenized.tokens) {
     const std::optional<uint32_t> word = token.id == kNoPieceId
                                              ? vocabulary_->Find(tokenized.Piece(token))

@@ -42,6 +42,9 @@ class ModelText {
   // Tokenizer::Encode, and KINGLET_UNKNOWN_WORD for a piece that the vocabulary lacks if it also
   // lacks an unknown word.
   Result<TokenizedText> Encode(std::string_view text) const;
+  // The tokens of a part of a line (Tokenizer::EncodePart). REQUIRES: marks where the line begins
+  // and carriage returns at its end are removed.
+  Result<TokenizedText> EncodePart(std::string_view text, TextPart& part) const;
 
   // Whether the file contains a tokenizer.
   bool is_stated() const { return is_stated_; }
@@ -66,7 +69,6 @@ class ModelText {
   ModelText() = default;
   static Result<std::shared_ptr<ModelText>> Make(const TextTables* tables,
                                                  const Vocabulary& vocabulary);
-  Result<TokenizedText> EncodePlain(std::string_view text) const;
 
   bool is_stated_ = true;
   std::shared_ptr<const Tokenizer> tokenizer_;

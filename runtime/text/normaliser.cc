@@ -45,12 +45,13 @@ Normaliser::Replacement Normaliser::NextReplacement(std::string_view text) const
   return {text.substr(0, length), length};
 }
 
-Result<NormalisedText> Normaliser::Normalise(std::string_view text, uint64_t most) const {
+Result<NormalisedText> Normaliser::Normalise(std::string_view text, uint64_t most,
+                                             TextPart& part) const {
   if (text.size() >= kMaxTextBytes) return RefuseLongText(text.size());
   NormalisedText out;
   const uint64_t grown = kMaxTextGrowth * text.size() + kFreeTextBytes;
   size_t at = 0;
-  if (tables_->trim) {
+  if (tables_->trim && part.begins) {
     while (at < text.size()) {
       const Replacement next = NextReplacement(text.substr(at));
       if (next.made != " ") break;
@@ -65,8 +66,9 @@ Result<NormalisedText> Normaliser::Normalise(std::string_view text, uint64_t mos
     out.text += made;
     out.origins.resize(out.text.size(), static_cast<uint32_t>(at));
   };
-  if (tables_->dummy_prefix && !space_suffix_) append(space);
-  bool after_space = tables_->trim;
+  if (tables_->dummy_prefix && !space_suffix_ && part.begins) append(space);
+  bool after_space = tables_->trim && (part.begins || part.after_space);
+  part.begins = false;
   while (at < text.size()) {
     Replacement next = NextReplacement(text.substr(at));
     while (after_space && next.made.starts_with(' ')) next.made.remove_prefix(1);
@@ -84,7 +86,8 @@ Result<NormalisedText> Normaliser::Normalise(std::string_view text, uint64_t mos
     }
     at += next.taken;
   }
-  if (tables_->trim) {
+  part.after_space = after_space;
+  if (tables_->trim && part.ends) {
     while (out.text.ends_with(space)) {
       const size_t size = out.text.size() - space.size();
       at = out.origins[size];
@@ -92,7 +95,7 @@ Result<NormalisedText> Normaliser::Normalise(std::string_view text, uint64_t mos
       out.origins.resize(size);
     }
   }
-  if (tables_->dummy_prefix && space_suffix_) append(space);
+  if (tables_->dummy_prefix && space_suffix_ && part.ends) append(space);
   out.origins.push_back(static_cast<uint32_t>(at));
   return out;
 }

@@ -11,6 +11,7 @@
 #include "format/text_tables.h"
 #include "kinglet/status.h"
 #include "runtime/text/prefix_trie.h"
+#include "runtime/text/text_part.h"
 
 namespace kinglet {
 
@@ -41,11 +42,16 @@ class Normaliser {
   Normaliser(const NormaliserTables& tables, bool space_suffix,
              const std::vector<std::string_view>& kept);
 
-  // Takes any bytes; a byte that belongs to no character becomes U+FFFD. If nothing of the text
-  // remains, the result is empty, without origins. Errors: KINGLET_INVALID_ARGUMENT for a text that
-  // is too long, or that grows by more than kMaxTextGrowth; KINGLET_OUT_OF_MEMORY if the text grows
-  // to more than `most` bytes.
-  Result<NormalisedText> Normalise(std::string_view text, uint64_t most = kMaxTextBytes) const;
+  // Takes any bytes of a part of a text; a byte that belongs to no character becomes U+FFFD. If
+  // nothing of the part remains, the result is empty, without origins. Errors:
+  // KINGLET_INVALID_ARGUMENT for a text that is too long, or that grows by more than
+  // kMaxTextGrowth; KINGLET_OUT_OF_MEMORY if the text grows to more than `most` bytes.
+  Result<NormalisedText> Normalise(std::string_view text, uint64_t most, TextPart& part) const;
+  // A whole text.
+  Result<NormalisedText> Normalise(std::string_view text) const {
+    TextPart whole;
+    return Normalise(text, kMaxTextBytes, whole);
+  }
 
  private:
   // The bytes that replace the first `taken` bytes of a text.

@@ -120,16 +120,18 @@ uint32_t SentencePieces::SymbolEnd(std::string_view text, uint32_t begin, bool& 
   return begin + static_cast<uint32_t>(frozen ? kept : UnitLength(rest));
 }
 
-std::vector<SentencePieces::Span> SentencePieces::SplitUnigram(std::string_view text) const {
+std::vector<SentencePieces::Span> SentencePieces::SplitUnigram(std::string_view text,
+                                                               float& score) const {
   struct Path {
     float score = 0;
     uint32_t start = kNowhere;  // of the best piece that ends here
     uint32_t id = 0;
   };
   std::vector<Path> nodes(text.size() + 1);
-  const auto offer = [&](uint32_t start, size_t length, uint32_t id, double score) {
+  nodes[0].score = score;
+  const auto offer = [&](uint32_t start, size_t length, uint32_t id, double added) {
     Path& end = nodes[start + length];
-    const double candidate = score + static_cast<double>(nodes[start].score);
+    const double candidate = added + static_cast<double>(nodes[start].score);
     if (end.start != kNowhere && candidate <= static_cast<double>(end.score)) return;
     end = {static_cast<float>(candidate), start, id};
   };
@@ -140,10 +142,10 @@ std::vector<SentencePieces::Span> SentencePieces::SplitUnigram(std::string_view 
     matching_trie_.ForEachPrefix(rest, [&](size_t length, uint32_t id) {
       const Piece& piece = tables_.pieces[id];
       if (piece.type == Type::kUnused) return;
-      const double score = piece.type == Type::kUserDefined
+      const double added = piece.type == Type::kUserDefined
                                ? static_cast<double>(length) * best_score_ - kUserDefinedPenalty
                                : static_cast<double>(piece.score);
-      offer(start, length, id, score);
+      offer(start, length, id, added);
       whole_character = whole_character || length == character;
     });
     if (!whole_character) offer(start, character, unknown_, unknown_score_);
@@ -155,6 +157,7 @@ std::vector<SentencePieces::Span> SentencePieces::SplitUnigram(std::string_view 
     spans.push_back({nodes[end].start, end, nodes[end].id});
   }
   std::reverse(spans.begin(), spans.end());
+  score = nodes.back().score;
   return spans;
 }
 
@@ -266,10 +269,11 @@ std::vector<SentencePieces::Span> SentencePieces::SplitCharacters(std::string_vi
   return spans;
 }
 
-std::vector<SentencePieces::Span> SentencePieces::SplitNormalised(std::string_view text) const {
+std::vector<SentencePieces::Span> SentencePieces::SplitNormalised(std::string_view text,
+                                                                  TextPart& part) const {
   switch (tables_.algorithm) {
     case Algorithm::kUnigram:
-      return SplitUnigram(text);
+      return SplitUnigram(text, part.score);
     case Algorithm::kBpe:
       return SplitBpe(text);
     case Algorithm::kWord:
@@ -280,8 +284,8 @@ std::vector<SentencePieces::Span> SentencePieces::SplitNormalised(std::string_vi
   return {};
 }
 
-TokenizedText SentencePieces::EncodeNormalised(NormalisedText normalised) const {
-  const std::vector<Span> spans = SplitNormalised(normalised.text);
+TokenizedText SentencePieces::EncodeNormalised(NormalisedText normalised, TextPart& part) const {
+  const std::vector<Span> spans = SplitNormalised(normalised.text, part);
   const std::vector<uint32_t>& origins = normalised.origins;
   TokenizedText tokenized;
   tokenized.spellings = std::move(normalised.text);

@@ -17,6 +17,7 @@
 #include "runtime/text/normaliser.h"
 #include "runtime/text/prefix_trie.h"
 #include "runtime/text/spelling.h"
+#include "runtime/text/text_part.h"
 #include "runtime/text/tokenized_text.h"
 
 namespace kinglet {
@@ -31,21 +32,28 @@ class SentencePieces {
 
   const SentencePieceTables& tables() const { return tables_; }
 
-  // The normalised form of a text of any bytes. Errors: those of Normaliser::Normalise.
-  Result<NormalisedText> Normalise(std::string_view text, uint64_t most) const {
-    return normaliser_->Normalise(text, most);
+  // The normalised form of a part of a text of any bytes. Errors: those of Normaliser::Normalise.
+  Result<NormalisedText> Normalise(std::string_view text, uint64_t most, TextPart& part) const {
+    return normaliser_->Normalise(text, most, part);
   }
-  // The tokens of a normalised text. Time and memory grow with the text's length, by n log n for
+  // The tokens of a normalised part. Time and memory grow with the text's length, by n log n for
   // BPE.
-  TokenizedText EncodeNormalised(NormalisedText normalised) const;
+  TokenizedText EncodeNormalised(NormalisedText normalised, TextPart& part) const;
   Result<TokenizedText> Encode(std::string_view text) const {
-    KINGLET_ASSIGN_OR_RETURN(NormalisedText normalised, Normalise(text, kMaxTextBytes));
-    return EncodeNormalised(std::move(normalised));
+    TextPart whole;
+    KINGLET_ASSIGN_OR_RETURN(NormalisedText normalised, Normalise(text, kMaxTextBytes, whole));
+    return EncodeNormalised(std::move(normalised), whole);
   }
 
   uint32_t unknown() const { return unknown_; }
   // The id of a piece of any type; the unknown piece's for any other text.
   uint32_t IdOf(std::string_view piece) const;
+  // Whether a piece that may be a token is spelled like the text.
+  bool IsKnown(std::string_view text) const {
+    const auto found = matching_.find(text);
+    return found != matching_.end() &&
+           tables_.pieces[found->second].type != SentencePieceTables::Type::kUnused;
+  }
   // The text that the piece adds after other pieces, with spaces in place of marks. Control pieces
   // and the unknown piece spell nothing.
   Spelling Spell(uint32_t id) const;
@@ -65,13 +73,13 @@ class SentencePieces {
     uint32_t begin, end;
     uint32_t id;
   };
-  std::vector<Span> SplitUnigram(std::string_view text) const;
+  std::vector<Span> SplitUnigram(std::string_view text, float& score) const;
   std::vector<Span> SplitBpe(std::string_view text) const;
   void MergeRegion(std::string_view text, uint32_t begin, uint32_t end,
                    std::vector<Span>& spans) const;
   std::vector<Span> SplitWords(std::string_view text) const;
   std::vector<Span> SplitCharacters(std::string_view text) const;
-  std::vector<Span> SplitNormalised(std::string_view text) const;
+  std::vector<Span> SplitNormalised(std::string_view text, TextPart& part) const;
   // The id of a piece that may stand for text; the unknown piece's for any other text.
   uint32_t MatchingId(std::string_view text) const;
   uint32_t SymbolEnd(std::string_view text, uint32_t begin, bool& frozen) const;

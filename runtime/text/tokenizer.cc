@@ -88,13 +88,14 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::Create(TextTables tables, Ma
 }
 
 Result<TokenizedText> Tokenizer::EncodePlain(std::string_view text,
-                                             const std::shared_ptr<MemoryBudget>& budget) const {
+                                             const std::shared_ptr<MemoryBudget>& budget,
+                                             TextPart& part) const {
   NormalisedText normalised;
   if (sentence_pieces_) {
     // The longest text that may be tokenized, because normalising takes less memory than
     // tokenizing.
     const uint64_t most = budget ? budget->left() / kTokenizerBytes : kMaxTextBytes;
-    KINGLET_ASSIGN_OR_RETURN(normalised, sentence_pieces_->Normalise(text, most));
+    KINGLET_ASSIGN_OR_RETURN(normalised, sentence_pieces_->Normalise(text, most, part));
     text = normalised.text;
   }
   MemoryClaim memory;
@@ -104,24 +105,36 @@ Result<TokenizedText> Tokenizer::EncodePlain(std::string_view text,
     if (!budget->Claim(bytes)) return RefuseTextMemory(text.size());
     memory = MemoryClaim(budget, bytes);
   }
-  Result<TokenizedText> tokenized = sentence_pieces_
-                                        ? sentence_pieces_->EncodeNormalised(std::move(normalised))
-                                    : word_merges_ ? word_merges_->Encode(text)
-                                    : word_pieces_ ? word_pieces_->Encode(text)
-                                                   : SplitByRule(rule_.rule, text, marks_);
+  Result<TokenizedText> tokenized =
+      sentence_pieces_ ? sentence_pieces_->EncodeNormalised(std::move(normalised), part)
+      : word_merges_   ? word_merges_->Encode(text)
+      : word_pieces_   ? word_pieces_->Encode(text)
+                       : SplitByRule(rule_.rule, text, marks_, part);
   if (tokenized.ok()) tokenized->memory = std::move(memory);
   return tokenized;
 }
 
 Result<TokenizedText> Tokenizer::Encode(std::string_view text,
                                         const std::shared_ptr<MemoryBudget>& budget) const {
+  TextPart whole;
+  return EncodePart(text, budget, whole);
+}
+
+void Tokenizer::ReadAhead(std::string_view text, WikiTextLine& line) const {
+  if (lower_case_) return ReadWikiText(LowerCase(text, marks_).text, marks_, line);
+  ReadWikiText(text, marks_, line);
+}
+
+Result<TokenizedText> Tokenizer::EncodePart(std::string_view text,
+                                            const std::shared_ptr<MemoryBudget>& budget,
+                                            TextPart& part) const {
   if (text.size() >= kMaxTextBytes) return RefuseLongText(text.size());
   // Refused before the text is lower-cased or normalised, which takes memory too.
   if (budget && budget->left() / kTokenizerBytes < text.size())
     return RefuseTextMemory(text.size());
-  if (!lower_case_) return EncodePlain(text, budget);
+  if (!lower_case_) return EncodePlain(text, budget, part);
   const NormalisedText lower = LowerCase(text, marks_);
-  KINGLET_ASSIGN_OR_RETURN(TokenizedText tokenized, EncodePlain(lower.text, budget));
+  KINGLET_ASSIGN_OR_RETURN(TokenizedText tokenized, EncodePlain(lower.text, budget, part));
   for (TokenizedText::Token& token : tokenized.tokens) {
     token.begin = lower.origins[token.begin];
     token.end = lower.origins[token.end];

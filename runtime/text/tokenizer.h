@@ -12,6 +12,7 @@
 #include "runtime/text/marks.h"
 #include "runtime/text/sentence_pieces.h"
 #include "runtime/text/spelling.h"
+#include "runtime/text/text_part.h"
 #include "runtime/text/tokenized_text.h"
 #include "runtime/text/word_merges.h"
 #include "runtime/text/word_pieces.h"
@@ -40,6 +41,14 @@ class Tokenizer {
   // make too long; KINGLET_OUT_OF_MEMORY.
   Result<TokenizedText> Encode(std::string_view text,
                                const std::shared_ptr<MemoryBudget>& budget = nullptr) const;
+  // The tokens of a part of a text, split at a place that TextSplits names. Ranges are the part's.
+  Result<TokenizedText> EncodePart(std::string_view text,
+                                   const std::shared_ptr<MemoryBudget>& budget,
+                                   TextPart& part) const;
+  // Whether tokens depend on the whole line, whose parts ReadAhead then has to read first.
+  bool reads_ahead() const { return !splits_words() && rule_.rule == WordRule::Rule::kWikiText; }
+  // Adds the next part of a line. REQUIRES: reads_ahead().
+  void ReadAhead(std::string_view text, WikiTextLine& line) const;
 
   // The number of pieces of a tokenizer of these tables, whose ids count from 0; 0 if pieces have
   // no ids.
@@ -77,9 +86,11 @@ class Tokenizer {
 
  private:
   friend class TextDecoder;
+  friend class TextSplits;
   Tokenizer(TextTables tables, Marks marks);
   Result<TokenizedText> EncodePlain(std::string_view text,
-                                    const std::shared_ptr<MemoryBudget>& budget) const;
+                                    const std::shared_ptr<MemoryBudget>& budget,
+                                    TextPart& part) const;
 
   bool lower_case_;
   uint64_t queue_bytes_ = 0;  // bytes of the merge queue of a long text

@@ -34,6 +34,14 @@ inline size_t SpaceLength(std::string_view text) {
   return space ? kLongestSpace : 0;
 }
 
+// The bytes of the white-space character with which `text` ends; 0 if it ends with another one.
+inline size_t LastSpaceLength(std::string_view text) {
+  for (size_t length = 1; length <= kLongestSpace && length <= text.size(); ++length) {
+    if (SpaceLength(text.substr(text.size() - length)) == length) return length;
+  }
+  return 0;
+}
+
 }  // namespace kinglet
 
 #endif  // KINGLET_RUNTIME_TEXT_WHITE_SPACE_H_

@@ -139,41 +139,38 @@ class WikiTextSplitter {
   WikiTextSplitter(std::string_view text, const Marks& marks, TokenizedText& tokenized)
       : text_(text), marks_(marks), tokenized_(tokenized) {}
 
-  void TokenizeText() {
-    const std::vector<Word> words = SplitAtSpaces(text_);
-    const bool already = IsTokenized(words);
-    size_t quotes_end = words.size();  // no word from here on closes a quotation
-    while (!already && quotes_end > 0 && !ClosesQuotation(words[quotes_end - 1])) quotes_end -= 1;
-    for (size_t i = 0; i < words.size(); ++i) {
-      const Word& word = words[i];
-      if (already || IsJoiner(text_.substr(word.begin, word.end - word.begin))) {
+  // Appends the tokens of the text, whose first word is the line's word `at`.
+  void TokenizeText(const WikiTextLine& line, uint64_t& at) {
+    for (const Word& word : SplitAtSpaces(text_)) {
+      if (line.was_tokenized() || IsJoiner(text_.substr(word.begin, word.end - word.begin))) {
         Put(word.begin, word.end);
       } else {
-        may_open_ = i == 0 || i < quotes_end;
-        SplitWord(word, i + 1 == words.size());
+        may_open_ = at == 0 || at < line.quotes_end;
+        SplitWord(word, at + 1 == line.words);
+      }
+      ++at;
+    }
+  }
+
+  void ReadText(WikiTextLine& line) {
+    for (const Word& word : SplitAtSpaces(text_)) {
+      const std::string_view text = text_.substr(word.begin, word.end - word.begin);
+      ReadSymbols(word);
+      ++line.words;
+      if (ClosesQuotation()) line.quotes_end = line.words;
+      const bool escaped = symbols_.size() == 1 && Contains(kSigns, std::string(1, First(0)));
+      if (escaped || IsJoiner(text) || Contains(kSigns, text)) {
+        line.has_sign_alone = true;
+        continue;
+      }
+      for (size_t i = 0; symbols_.size() > 1 && i < symbols_.size(); ++i) {
+        const bool joined = IsKind(i, WordSymbol::Kind::kAlone) && !JoinsDigits(i);
+        line.has_sign_joined = line.has_sign_joined || joined;
       }
     }
   }
 
  private:
-  // Whether the text was tokenized before: a sign stands alone, and no mark adjoins a letter.
-  bool IsTokenized(const std::vector<Word>& words) {
-    bool sign = false;
-    for (const Word& word : words) {
-      const std::string_view text = text_.substr(word.begin, word.end - word.begin);
-      ReadSymbols(word);
-      const bool escaped = symbols_.size() == 1 && Contains(kSigns, std::string(1, First(0)));
-      if (escaped || IsJoiner(text) || Contains(kSigns, text)) {
-        sign = true;
-        continue;
-      }
-      for (size_t i = 0; symbols_.size() > 1 && i < symbols_.size(); ++i) {
-        if (IsKind(i, WordSymbol::Kind::kAlone) && !JoinsDigits(i)) return false;
-      }
-    }
-    return sign;
-  }
-
   void ReadSymbols(const Word& word) {
     symbols_.clear();
     end_ = word.end;
@@ -197,9 +194,8 @@ class WikiTextSplitter {
                 std::string_view(joiner.data(), joiner.size()), tokenized_);
   }
 
-  // Whether a word ends with an apostrophe, or with one and marks after it.
-  bool ClosesQuotation(const Word& word) {
-    ReadSymbols(word);
+  // Whether the word ends with an apostrophe, or with one and marks after it.
+  bool ClosesQuotation() const {
     size_t last = symbols_.size();
     while (last > 0 && kClosing.find(First(last - 1)) != kClosing.npos) last -= 1;
     return last > 0 && First(last - 1) == '\'';
@@ -309,7 +305,13 @@ class WikiTextSplitter {
 
 }  // namespace
 
-Result<TokenizedText> SplitByRule(WordRule::Rule rule, std::string_view text, const Marks& marks) {
+void ReadWikiText(std::string_view text, const Marks& marks, WikiTextLine& line) {
+  TokenizedText unused;
+  WikiTextSplitter(text, marks, unused).ReadText(line);
+}
+
+Result<TokenizedText> SplitByRule(WordRule::Rule rule, std::string_view text, const Marks& marks,
+                                  TextPart& part) {
   if (text.size() >= kMaxTextBytes) return RefuseLongText(text.size());
   TokenizedText tokenized;
   const auto put = [&](size_t begin, size_t end) {
@@ -320,9 +322,13 @@ Result<TokenizedText> SplitByRule(WordRule::Rule rule, std::string_view text, co
     case WordRule::Rule::kSpaces:
       for (const Word& word : SplitAtSpaces(text)) put(word.begin, word.end);
       break;
-    case WordRule::Rule::kWikiText:
-      WikiTextSplitter(text, marks, tokenized).TokenizeText();
+    case WordRule::Rule::kWikiText: {
+      WikiTextLine whole;
+      if (part.line == nullptr) ReadWikiText(text, marks, whole);
+      WikiTextSplitter(text, marks, tokenized)
+          .TokenizeText(part.line == nullptr ? whole : *part.line, part.words);
       break;
+    }
     case WordRule::Rule::kCharacters:
       for (size_t at = 0; at < text.size();) {
         const size_t end = at + UnitLength(text.substr(at));

@@ -8,6 +8,7 @@
 #include "format/text_tables.h"
 #include "kinglet/status.h"
 #include "runtime/text/marks.h"
+#include "runtime/text/text_part.h"
 #include "runtime/text/tokenized_text.h"
 
 namespace kinglet {
@@ -24,8 +25,16 @@ namespace kinglet {
 // tokenizing a tokenized text changes nothing. Moses writes some signs as entities (&apos; &quot;
 // &#91; ..): these are split like their signs, and keep their spelling. A mark is split like a word
 // of letters. Errors: KINGLET_INVALID_ARGUMENT for a text that is too long.
-Result<TokenizedText> SplitByRule(WordRule::Rule rule, std::string_view text,
-                                  const Marks& marks = {});
+Result<TokenizedText> SplitByRule(WordRule::Rule rule, std::string_view text, const Marks& marks,
+                                  TextPart& part);
+inline Result<TokenizedText> SplitByRule(WordRule::Rule rule, std::string_view text,
+                                         const Marks& marks = {}) {
+  TextPart whole;
+  return SplitByRule(rule, text, marks, whole);
+}
+
+// Adds the next words of a line to what kWikiText needs to know of it.
+void ReadWikiText(std::string_view text, const Marks& marks, WikiTextLine& line);
 
 // Whether kWikiText makes the word only by splitting it off the word before: 't, 's, 'Brien.
 bool IsSplitFromWord(std::string_view word);

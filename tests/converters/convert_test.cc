@@ -250,7 +250,8 @@ TEST_F(ConvertTest, AFailureLeavesTheOldFile) {
   Write(broken);
   const Status status = Convert(options_).status();
   EXPECT_EQ(status.message(),
-            "checkpoint: tensor layers.0.ln1.bias, entry 2: expected a finite number, found NaN");
+            "checkpoint: tensor layers.0.ln1.bias, entry 2: expected a finite number, found NaN "
+            "(give another checkpoint of the training, or replace the value)");
   std::ifstream file(options_.output);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "old");
   EXPECT_EQ(out_.Names(), std::vector<std::string>{"model.kgl"});

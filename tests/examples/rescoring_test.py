@@ -9,6 +9,7 @@ import itertools
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,14 +21,34 @@ sys.path.insert(0, LISTS)
 import ngram  # pylint: disable=wrong-import-position
 
 
+with open(os.path.join(LISTS, "README.md"), encoding="utf-8") as readme:
+    PAGE = readme.read()
+
+
 class Lists(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
+        os.symlink(EXAMPLES, os.path.join(self.folder.name, "examples"))
         self.model = os.path.join(self.folder.name, "m.kgl")
-        demo = os.path.join(EXAMPLES, "wikitext2")
-        subprocess.run([KINGLET, "convert", demo, "-o", self.model, "--vocab", os.path.join(demo, "vocab.txt"), "--bits", "9", "--calibrate",
-                        os.path.join(demo, "calibration.txt")], check=True, stdout=subprocess.DEVNULL)
+        self.blocks = re.findall(r"^```\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+    def run_block(self, block):
+        """What the commands of the page print, run as they are printed."""
+        path = os.path.dirname(KINGLET) + os.pathsep + os.environ["PATH"]
+        return subprocess.run(["bash", "-e", "-c", block], cwd=self.folder.name, env={**os.environ, "PATH": path}, check=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+
+    def test_lists_are_made_as_printed(self):
+        with open(os.path.join(EXAMPLES, "wikitext2", "calibration.txt"), encoding="utf-8") as file:
+            text = file.read()
+        for part in ("train", "valid", "test"):
+            with open(os.path.join(self.folder.name, f"wiki.{part}.tokens"), "w", encoding="utf-8") as file:
+                file.write(text)
+        self.run_block(self.blocks[1])
+        for name in ("test", "valid"):
+            with gzip.open(os.path.join(self.folder.name, name + ".tsv.gz"), "rt", encoding="utf-8") as file:
+                self.assertGreater(len(file.readlines()), 100)
 
     def rescore(self, name, *options):
         with gzip.open(os.path.join(LISTS, name + ".tsv.gz")) as file:
@@ -37,21 +58,21 @@ class Lists(unittest.TestCase):
         return [json.loads(line) for line in out.splitlines()]
 
     def test_weights_of_the_validation_lists_are_better_than_the_3_gram(self):
-        tuned = self.rescore("valid", "--tune", os.path.join(LISTS, "valid.ref.tsv"))[0]
-        weights = [f"--{name.replace('_', '-')}={tuned[name]}" for name in ("given_weight", "weight", "length_weight")]
-        references = ["--references", os.path.join(LISTS, "test.ref.tsv")]
-        both = self.rescore("test", *references)[-1]
-        best = self.rescore("test", *references, *weights)[-1]
-        self.assertEqual(best["utterances"], 300)
-        self.assertLess(best["wer"], both["wer"])
-        self.assertLess(both["wer"], best["wer_model"])
-        self.assertLess(best["wer_model"], best["wer_given"])
-        self.assertLess(best["wer_oracle"], best["wer"])
-        self.assertGreater(best["tokens"], 2 * best["tokens_stepped"])
-        with open(os.path.join(LISTS, "README.md"), encoding="utf-8") as file:
-            page = file.read()
-        for rate in (best["wer_given"], best["wer_model"], both["wer"], best["wer"], best["wer_oracle"]):
-            self.assertIn(f"{100 * rate:.2f} %", page)
+        printed = self.run_block(self.blocks[0])
+        tuned = json.loads(next(line for line in printed.splitlines() if line.startswith("{")))
+        for name in ("weight", "length_weight"):
+            stated = float(re.search(rf"--{name.replace('_', '-')} ([0-9.]+)", self.blocks[0])[1])
+            self.assertAlmostEqual(tuned[name], stated, places=3)
+        best = re.search(r"word error rate ([0-9.]+) \(given score alone ([0-9.]+), model alone ([0-9.]+), best possible ([0-9.]+)\)",
+                         printed)
+        tokens, stepped = re.search(r"([0-9,]+) tokens, of which ([0-9,]+)", printed).groups()
+        self.assertGreater(int(tokens.replace(",", "")), 2 * int(stepped.replace(",", "")))
+        both = self.rescore("test", "--references", os.path.join(LISTS, "test.ref.tsv"))[-1]
+        self.assertEqual(both["utterances"], 300)
+        wer, given, model, oracle = (float(rate) for rate in best.groups())
+        self.assertEqual(sorted([given, model, both["wer"], wer, oracle], reverse=True), [given, model, both["wer"], wer, oracle])
+        for rate in (wer, given, model, both["wer"], oracle):
+            self.assertIn(f"{100 * rate:.2f} %", PAGE)
 
 
 class NGram(unittest.TestCase):

@@ -140,6 +140,7 @@ def only_ours(path):
     assert len(caught) == 1 and "bos=False" in str(caught[0].message), caught
     # In place the score is that of two states; KenLM 0.3.0 answers p(film) there.
     a, b = ours.State(), ours.State()
+    assert (a == None) is False and (a != None) is True  # noqa: E711
     m.BeginSentenceWrite(a)
     assert m.BaseScore(a, "film", b) == m.BaseScore(a, "film", a) and a == b
     # A beam that returns to earlier states scores like sentences.

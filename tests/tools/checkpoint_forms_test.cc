@@ -38,47 +38,76 @@ std::string Shortened(const Outcome& outcome) {
   return text + error;
 }
 
-// KINGLET_UPDATE_TRANSCRIPT names a file that gets the present transcript.
-TEST(CheckpointForms, Transcript) {
+// Whether a refusal ends with the next step, or with the place where a program's help is. What is
+// expected may be the next step.
+bool HasNextStep(const std::string& error) {
+  return error.ends_with(")\n") || error.ends_with("--help`.\n") ||
+         error.find("recipe") != error.npos || error.find("(name the file") != error.npos ||
+         error.find("trust-recipe-paths") != error.npos || error.find("or --ids") != error.npos ||
+         error.find("omits other lines)") != error.npos ||
+         error.find("a token id below") != error.npos ||
+         error.ends_with("No such file or directory\n");
+}
+
+struct Counts {
+  size_t commands = 0, conversions = 0, refusals = 0, steps = 0, outside = 0;
+};
+
+// Runs the commands of a transcript in a copy of the folder and compares their output.
+// KINGLET_UPDATE_TRANSCRIPT names a folder that gets the present transcripts.
+Counts Replay(const std::string& name) {
   const CommandFolder folder;
   std::filesystem::copy(kForms, folder.Path("."), std::filesystem::copy_options::recursive);
-  std::ifstream expected(kForms + "/transcript.txt");
-  ASSERT_TRUE(expected.good());
+  std::ifstream expected(kForms + "/" + name);
+  EXPECT_TRUE(expected.good());
   std::ostringstream now, before;
-  size_t commands = 0, conversions = 0, refusals = 0;
+  Counts counts;
   std::string settings;
+  bool refused = false;
   for (std::string line; std::getline(expected, line);) {
     before << line << "\n";
     if (line.starts_with("#")) now << line << "\n";
+    if (line.starts_with("# outside: ")) {
+      counts.outside += refused ? 1 : 0;
+      refused = false;
+    }
     if (line.starts_with("$ CHECK=")) {
       settings = line.substr(2) + "; ";
       now << line << "\n";
       continue;
     }
     if (!line.starts_with("$ ")) continue;
-    ++commands;
+    ++counts.commands;
     const Outcome outcome = folder.RunShell(settings + line.substr(2));
     now << line << "\n" << Shortened(outcome);
-    conversions += outcome.out.find("golden: ") != std::string::npos ? 1 : 0;
-    if (outcome.exit_status == 0) continue;
-    ++refusals;
+    counts.conversions += outcome.out.find("golden: ") != std::string::npos ? 1 : 0;
+    counts.steps += refused && outcome.exit_status == 0 ? 1 : 0;
+    refused = outcome.exit_status != 0;
+    if (!refused) continue;
+    ++counts.refusals;
     EXPECT_TRUE(outcome.IsRefusal()) << line << "\n" << outcome.out << outcome.error;
-    // The next step ends the line, or is what was expected; a missing file has none.
-    const std::string& error = outcome.error;
-    EXPECT_TRUE(error.ends_with(")\n") || error.ends_with("--help`.\n") ||
-                error.ends_with("No such file or directory\n") ||
-                error.find("recipe") != error.npos || error.find("(name the file") != error.npos ||
-                error.find("trust-recipe-paths") != error.npos)
-        << line << "\n"
-        << error;
+    EXPECT_TRUE(HasNextStep(outcome.error)) << line << "\n" << outcome.error;
   }
   EXPECT_EQ(now.str(), before.str());
-  EXPECT_GE(conversions, 20u);
-  EXPECT_GE(refusals, 10u);
-  EXPECT_GT(commands, conversions + refusals);
   if (const char* update = std::getenv("KINGLET_UPDATE_TRANSCRIPT")) {
-    std::ofstream(update) << now.str();
+    std::ofstream(std::string(update) + "/" + name) << now.str();
   }
+  return counts;
+}
+
+TEST(CheckpointForms, Transcript) {
+  const Counts counts = Replay("transcript.txt");
+  EXPECT_GE(counts.conversions, 20u);
+  EXPECT_GE(counts.refusals, 10u);
+  EXPECT_GT(counts.commands, counts.conversions + counts.refusals);
+}
+
+// Each refusal is followed by its next step, which works, or by a line that tells who takes it
+// outside of kinglet.
+TEST(CheckpointForms, NextSteps) {
+  const Counts counts = Replay("next_steps.txt");
+  EXPECT_GE(counts.steps, 35u);
+  EXPECT_EQ(counts.refusals, counts.steps + counts.outside);
 }
 
 }  // namespace

@@ -26,6 +26,9 @@ Rows Read(std::string_view text, ListFormat format) {
   return rows;
 }
 
+// The end of the refusal of a line.
+const std::string kHasForms = " (docs/COMMAND.md#kinglet-rescore has the forms)";
+
 TEST(HypothesisLists, KaldisAndEspnets) {
   EXPECT_EQ(Read("spk-1-utt-2-1 the  cat\nb-3\n\nspk-1-utt-2-4\ta dog \n", ListFormat::kKaldi),
             (Rows{"spk-1-utt-2 1 - the  cat", "spk-1-utt-2 4 - a dog ", "b 3 - "}));
@@ -33,7 +36,7 @@ TEST(HypothesisLists, KaldisAndEspnets) {
     EXPECT_EQ(Read("a-1 b\n" + std::string(bad), ListFormat::kKaldi),
               (Rows{"my.txt: line 2: expected \"UTTERANCE-NUMBER TEXT\" (or another --format; of "
                     "ESPnet, give the folder of 1best_recog, 2best_recog, ..), found \"" +
-                    std::string(bad) + "\""}));
+                    std::string(bad) + "\"" + kHasForms}));
   }
   EXPECT_TRUE(Read("\n \n", ListFormat::kKaldi).empty());
 }
@@ -85,7 +88,8 @@ TEST(HypothesisLists, Moses) {
   EXPECT_EQ(GuessListFormat("0 ||| a ||| b= 1 ||| -2"), ListFormat::kMoses);
   EXPECT_EQ(Read("0 ||| a", ListFormat::kMoses),
             (Rows{"my.txt: line 1: expected \"NUMBER ||| TEXT ||| FEATURES ||| SCORE\", found \"0 "
-                  "||| a\""}));
+                  "||| a\"" +
+                  kHasForms}));
 }
 
 // As espnet2/bin/asr_inference.py writes them.
@@ -129,7 +133,8 @@ TEST(HypothesisLists, FoldersOfEspnet) {
 
 TEST(HypothesisLists, NumbersOnceAndOwnAnswersRead) {
   EXPECT_EQ(Read("a-1 x\na-1 y", ListFormat::kKaldi),
-            (Rows{"my.txt: line 2: expected each number of an utterance once, found \"a-1 y\""}));
+            (Rows{"my.txt: line 2: expected each number of an utterance once, found \"a-1 y\"" +
+                  kHasForms}));
   EXPECT_EQ(Read("{\"utt\":\"a\",\"rank\":1,\"hypothesis\":3,\"score\":-1,\"given\":null,"
                  "\"text\":\"x\"}\n{\"utterances\":1,\"hypotheses\":1}\n",
                  ListFormat::kJson),
@@ -146,15 +151,21 @@ TEST(HypothesisLists, ScoresOfAnotherFile) {
     auto fresh = *ParseHypothesisLists("a-1 x\na-2 y", ListFormat::kKaldi, "my.txt");
     EXPECT_EQ(AddGivenScores(text, "s.txt", 1, fresh).message(), message);
   };
-  refused("a-1 1", "s.txt: a: expected a score for each hypothesis, found none for number 2");
-  refused("a-3 1", "s.txt: line 1: expected a hypothesis of the lists, found \"a-3 1\"");
-  refused("a-1 1 2", "s.txt: line 1: expected \"UTTERANCE-NUMBER SCORE\", found \"a-1 1 2\"");
-  refused("a-1 1\na-1 1", "s.txt: line 2: expected each hypothesis once, found \"a-1 1\"");
+  refused("a-1 1",
+          "s.txt: a: expected a score for each hypothesis, found none for number 2 (give the "
+          "scores of these "
+          "lists)");
+  refused("a-3 1",
+          "s.txt: line 1: expected a hypothesis of the lists, found \"a-3 1\"" + kHasForms);
+  refused("a-1 1 2",
+          "s.txt: line 1: expected \"UTTERANCE-NUMBER SCORE\", found \"a-1 1 2\"" + kHasForms);
+  refused("a-1 1\na-1 1",
+          "s.txt: line 2: expected each hypothesis once, found \"a-1 1\"" + kHasForms);
   // Costs of another file count negatively.
   ASSERT_TRUE(AddGivenScores("b-c-9 1\na-2 2\na-1 0\n", "c.txt", -1, lists).ok());
   EXPECT_EQ(lists[0].hypotheses[1].given, 0.5);
   EXPECT_EQ(lists[1].hypotheses[0].given, -4.0);
-  refused("a-1", "s.txt: line 1: expected \"UTTERANCE-NUMBER SCORE\", found \"a-1\"");
+  refused("a-1", "s.txt: line 1: expected \"UTTERANCE-NUMBER SCORE\", found \"a-1\"" + kHasForms);
 }
 
 TEST(HypothesisLists, References) {
@@ -162,8 +173,9 @@ TEST(HypothesisLists, References) {
   EXPECT_EQ(references.size(), 2u);
   EXPECT_EQ(references.at("u"), "the cat");
   EXPECT_EQ(references.at("v w"), "");
-  EXPECT_EQ(ParseReferences("u the cat", "r.txt").status().message(),
-            "r.txt: line 1: expected an utterance, a tab and a text, found \"u the cat\"");
+  EXPECT_EQ(
+      ParseReferences("u the cat", "r.txt").status().message(),
+      "r.txt: line 1: expected an utterance, a tab and a text, found \"u the cat\"" + kHasForms);
   EXPECT_FALSE(ParseReferences("u\ta\nu\tb", "r.txt").ok());
 }
 

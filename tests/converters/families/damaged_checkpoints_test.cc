@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -16,11 +17,13 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "converters/checkpoints/checkpoint_file.h"
 #include "converters/checkpoints/checkpoint_path.h"
 #include "converters/families/families.h"
+#include "converters/families/opennmt_recurrent.h"
 #include "tests/converters/synthetic.h"
 #include "tests/converters/test_checkpoints.h"
 
@@ -47,13 +50,29 @@ Result<Opened> Open(const std::string& folder) {
   return Opened{std::move(checkpoint), family};
 }
 
-Status Load(const Opened& opened, const CheckpointTensors& weights,
-            const std::string& config = "") {
+Result<LoadedModel> LoadModel(const Opened& opened, const CheckpointTensors& weights,
+                              const std::string& config = "") {
   const CheckpointFile& checkpoint = opened.checkpoint;
   FamilyInput input = InputOf(checkpoint, weights);
   input.config = config;
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, opened.family->load(input));
-  return ReadTensors(model);
+  KINGLET_RETURN_IF_ERROR(ReadTensors(model));
+  return model;
+}
+
+Status Load(const Opened& opened, const CheckpointTensors& weights,
+            const std::string& config = "") {
+  return LoadModel(opened, weights, config).status();
+}
+
+// The shape and values of each tensor of the model.
+std::vector<std::pair<Shape, std::vector<float>>> ValuesOf(const LoadedModel& model) {
+  std::vector<std::pair<Shape, std::vector<float>>> all;
+  for (const EncodedTensor& tensor : model.draft.tensors) {
+    const auto* values = std::get_if<DenseF32>(&tensor.values);
+    all.emplace_back(tensor.shape, values == nullptr ? std::vector<float>() : values->values);
+  }
+  return all;
 }
 
 void ExpectOneLine(const Status& status, const std::string& what) {
@@ -183,6 +202,134 @@ TEST_P(DamagedCheckpoints, TensorsAreAskedFor) {
   }
   // Others name what the family expected in the tensor's place. Of few tensors more may do so.
   EXPECT_GT(named * 7, refused * (kEvery == 1 ? 6 : 4)) << named << " of " << refused;
+}
+
+// Tensors that may be missing are no part of the network, or are stored under another name too;
+// otherwise a note tells what stands in for them. One number more or less may be a cache's. Without
+// its trained weight a weight-dropped layer looks like a plain one, and DPQ-SX like DPQ-VQ.
+TEST_P(DamagedCheckpoints, WhatMayBeMissingChangesNothing) {
+  const auto opened = OpenFixture();
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  const CheckpointTensors& whole = opened->checkpoint.tensors;
+  const auto sound = LoadModel(*opened, whole);
+  for (size_t i = 0; i < whole.size(); i += kEvery) {
+    CheckpointTensors weights = whole;
+    Drop(weights, i);
+    const auto loaded = LoadModel(*opened, weights);
+    if (!loaded.ok() || Entries(whole[i].shape) < 2) continue;
+    if (loaded->notes != sound->notes || whole[i].name.ends_with("_raw") ||
+        whole[i].name == "Model/kdq_emb/centroids_v") {
+      continue;
+    }
+    EXPECT_EQ(ValuesOf(*loaded), ValuesOf(*sound)) << whole[i].name;
+  }
+}
+
+// Tables that the framework ties are read from a checkpoint that stores them once, under either
+// name.
+TEST(TiedTables, MayBeStoredOnce) {
+  const std::string data = KINGLET_TEST_DATA "/";
+  const struct {
+    const char* folder;
+    std::array<const char*, 2> names;
+  } cases[] = {
+      {"bert/mlm-tied-copies",
+       {"bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"}},
+      {"fairseq-variants/cfg-plain-shared",
+       {"decoder.embed_tokens.weight", "decoder.output_projection.weight"}},
+      {"fairseq-variants/args-tied-legacy",
+       {"decoder.embed_tokens.embeddings.0.0.weight",
+        "decoder.adaptive_softmax.head.word_proj.weight"}},
+      {"fairseq-variants/args-tied-legacy",
+       {"decoder.embed_tokens.embeddings.2.0.weight", "decoder.adaptive_softmax.tail.1.2.weight"}},
+      {"fairseq-variants/args-tied-legacy",
+       {"decoder.embed_tokens.embeddings.1.1.weight", "decoder.adaptive_softmax.tail.0.0.weight"}},
+      {"micronet-variants/four-bins-zip", {"embed.layers.1.weight", "loss.layers.1.weight"}},
+      {"recurrent-variants/awd-lstm-dropped-state-dict", {"encoder.weight", "decoder.weight"}},
+      {"recurrent-variants/awd-lstm-split", {"encoder.weight", "decoder.weight"}},
+      {"transformer-xl-variants/hf-published",
+       {"transformer.word_emb.emb_layers.1.weight", "crit.out_layers.1.weight"}},
+  };
+  for (const auto& [folder, names] : cases) {
+    const auto opened = Open(FixtureOptions(data + folder).checkpoint);
+    ASSERT_TRUE(opened.ok()) << folder << opened.status().message();
+    const CheckpointTensors& whole = opened->checkpoint.tensors;
+    const auto expected = LoadModel(*opened, whole);
+    ASSERT_TRUE(expected.ok()) << folder << expected.status().message();
+    for (const char* const name : names) {
+      CheckpointTensors weights = whole;
+      const auto dropped =
+          std::remove_if(weights.begin(), weights.end(),
+                         [&](const CheckpointTensor& tensor) { return tensor.name == name; });
+      EXPECT_EQ(weights.end() - dropped, 1) << folder << name;
+      weights.erase(dropped, weights.end());
+      // The names that are left still tell the family.
+      const auto family = ChooseFamily("", InputOf(opened->checkpoint, weights));
+      ASSERT_TRUE(family.ok()) << folder << name << family.status().message();
+      EXPECT_EQ(*family, opened->family) << folder << name;
+      const auto loaded = LoadModel(*opened, weights);
+      ASSERT_TRUE(loaded.ok()) << folder << name << loaded.status().message();
+      EXPECT_EQ(ValuesOf(*loaded), ValuesOf(*expected)) << folder << name;
+    }
+  }
+}
+
+TEST(TiedTables, OfOpenNmtMayHaveAnyOfTheirNames) {
+  OpenNmtSettings settings;
+  settings.shares_embeddings = settings.shares_generator = true;
+  const std::string table = "coder.embeddings.make_embedding.emb_luts.0.weight";
+  const std::array<std::string, 3> names = {"en" + table, "de" + table, "generator.0.weight"};
+  for (const std::string& stored : names) {
+    CheckpointTensors weights(1);
+    weights.front().name = stored;
+    Network network(weights);
+    ShareOpenNmtTables(settings, network);
+    for (const std::string& name : names) {
+      ASSERT_TRUE(network.Has(name)) << stored << " for " << name;
+      EXPECT_EQ(network.Find(name)->name, stored);
+    }
+  }
+}
+
+// OpenNMT-py 3 saves the generator without a Sequential around it.
+TEST(TiedTables, TheGeneratorOfOpenNmt3) {
+  const auto opened = Open(FixtureOptions(KINGLET_TEST_DATA "/opennmt/plain").checkpoint);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  CheckpointTensors weights = opened->checkpoint.tensors;
+  const auto expected = LoadModel(*opened, weights);
+  for (CheckpointTensor& tensor : weights) {
+    if (tensor.name.starts_with("generator.0.")) tensor.name.erase(10, 2);
+  }
+  const auto loaded = LoadModel(*opened, weights);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  EXPECT_EQ(ValuesOf(*loaded), ValuesOf(*expected));
+}
+
+// Without an option that ties them, a table that is missing is missing; the refusal tells how the
+// user states a tie.
+TEST(TiedTables, ATieIsNotGuessed) {
+  const std::string data = KINGLET_TEST_DATA "/";
+  const std::pair<const char*, std::array<const char*, 2>> cases[] = {
+      {"recurrent-variants/examples-lstm-state-dict",
+       {"decoder.weight",
+        "if decoder.weight is encoder.weight: config.yaml next to it, or --config, "
+        "with tied: true"}},
+      {"speech-lm-variants/icefall-rnn-tied", {"output_linear.weight", "'tie_weights': True"}},
+      {"speech-lm-variants/espnet-rnn-lstm", {"lm.decoder.weight", "tie_weights: true in lm_conf"}},
+      {"bert/mlm-untied",
+       {"cls.predictions.decoder.weight", "\"tie_word_embeddings\": true in config.json"}}};
+  for (const auto& [folder, texts] : cases) {
+    const auto opened = Open(FixtureOptions(data + folder).checkpoint);
+    ASSERT_TRUE(opened.ok()) << folder << opened.status().message();
+    CheckpointTensors weights = opened->checkpoint.tensors;
+    std::erase_if(weights, [&texts = texts](const CheckpointTensor& tensor) {
+      return tensor.name == texts[0];
+    });
+    const Status status = Load(*opened, weights);
+    for (const std::string& text : {std::string("missing ") + texts[0], std::string(texts[1])}) {
+      EXPECT_NE(status.message().find(text), std::string::npos) << folder << status.message();
+    }
+  }
 }
 
 // The lines of a family's first fixture whose largest matrix is renamed, dropped, transposed and

@@ -34,10 +34,13 @@ class Nodes {
     object.state = Dict(std::move(attributes));
     return Add(std::move(object));
   }
-  PickleNode* Words(const std::vector<std::string>& words) {
+  PickleNode* Texts(const std::vector<std::string>& texts) {
     std::vector<PickleNode*> items;
-    for (const std::string& word : words) items.push_back(Text(word));
-    return Object("torchtext.vocab.Vocab", {{"itos", List(items)}});
+    for (const std::string& text : texts) items.push_back(Text(text));
+    return List(items);
+  }
+  PickleNode* Words(const std::vector<std::string>& words) {
+    return Object("torchtext.vocab.Vocab", {{"itos", Texts(words)}});
   }
 
  private:
@@ -92,7 +95,11 @@ TEST_F(OpenNmtSettingsTest, FormsOfVocabularies) {
   const std::vector<std::string> source = {"<unk>", "b"};
   for (PickleNode* vocabularies :
        {Vocabularies(), nodes_.Dict({{"src", multi(source)}, {"tgt", multi(kTarget)}}),
-        nodes_.Dict({{"src", pairs(field(source))}, {"tgt", pairs(field(kTarget))}})}) {
+        nodes_.Dict({{"src", pairs(field(source))}, {"tgt", pairs(field(kTarget))}}),
+        nodes_.Dict({{"src", nodes_.Texts(source)},  // OpenNMT-py 3
+                     {"tgt", nodes_.Texts(kTarget)},
+                     {"data_task", nodes_.Text("seq2seq")},
+                     {"decoder_start_token", nodes_.Text("<s>")}})}) {
     const auto read =
         ReadOpenNmtSettings(*nodes_.Dict({{"opt", Options()}, {"vocab", vocabularies}}));
     ASSERT_TRUE(read.ok()) << read.status().message();
@@ -101,6 +108,17 @@ TEST_F(OpenNmtSettingsTest, FormsOfVocabularies) {
     EXPECT_EQ(read->target_words, kTarget);
     EXPECT_EQ(read->start_token, 2u);
   }
+}
+
+TEST_F(OpenNmtSettingsTest, TheVocabularyMayNameTheStartToken) {
+  const auto read = [&](const char* start) {
+    PickleNode* vocabularies = nodes_.Dict({{"src", nodes_.Texts(kTarget)},
+                                            {"tgt", nodes_.Texts(kTarget)},
+                                            {"decoder_start_token", nodes_.Text(start)}});
+    return ReadOpenNmtSettings(*nodes_.Dict({{"opt", Options()}, {"vocab", vocabularies}}));
+  };
+  EXPECT_EQ(read("</s>")->start_token, 3u);
+  EXPECT_NE(read("<go>").status().message().find("expected a word <go>"), std::string::npos);
 }
 
 TEST_F(OpenNmtSettingsTest, OptionsThatChangeTheNetwork) {
@@ -228,7 +246,8 @@ TEST_F(OpenNmtSettingsTest, WhatIsMissingOrOfAnotherKind) {
     ExpectRefused(Options("heads", nodes_.Add(heads)), Vocabularies(),
                   "option heads: expected 1 to 1048576, found " + std::to_string(heads));
   }
-  ExpectRefused(Options(), nodes_.Dict({}), "vocab, src: expected a torchtext vocabulary");
+  ExpectRefused(Options(), nodes_.Dict({}),
+                "vocab, src: expected a list of words, or a torchtext vocabulary");
   ExpectRefused(Options(), nodes_.Text("x"), "vocab, src");
   const auto source = [&](PickleNode* node) {
     return nodes_.Dict({{"src", node}, {"tgt", nodes_.Words(kTarget)}});

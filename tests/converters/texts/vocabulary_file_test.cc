@@ -145,7 +145,9 @@ TEST(ReadVocabularyFile, ReadsArraysOfStrings) {
   EXPECT_EQ(ReadVocabularyFile(FixturePath("objects.npy"))->words, expected);
   EXPECT_EQ(ReadVocabularyFile(FixturePath("i4.npy")).status().message(),
             FixturePath("i4.npy") +
-                ": type: expected an array of strings of one dimension, found <i4 of 1 dimensions");
+                ": type: expected an array of strings of one dimension, found <i4 of 1 dimensions "
+                "(write one word a line, or a "
+                "JSON array of strings: docs/CHECKPOINTS.md#vocabularies)");
   EXPECT_EQ(ReadVocabularyFile(FixturePath("f8.npy")).status().code(), KINGLET_INVALID_CHECKPOINT);
 }
 

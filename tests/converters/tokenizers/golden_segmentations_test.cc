@@ -1,5 +1,5 @@
-// Equality with the original libraries' segmentations. The environment variable KINGLET_CHECKPOINTS
-// names a folder; the segmentations are in the folder "text" next to it, and in its bert-* folders.
+// Equality with the original libraries' segmentations: those of tests/data/segmentations, of the
+// folder "text" next to the one that KINGLET_CHECKPOINTS names, and of its bert-* folders.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -76,23 +76,30 @@ std::string Joined(const Tokenizer& tokenizer, const Json& tokens) {
   return text + decoder.Finish();
 }
 
-class GoldenSegmentations : public testing::Test {
+namespace fs = std::filesystem;
+
+class GoldenSegmentations : public testing::TestWithParam<std::string> {
  protected:
-  void SetUp() override {
-    const char* place = std::getenv("KINGLET_CHECKPOINTS");
-    if (place == nullptr) GTEST_SKIP() << "KINGLET_CHECKPOINTS names no folder of checkpoints";
-    checkpoints_ = place;
-    text_ = (std::filesystem::path(place).lexically_normal() / ".." / "text/").string();
-    if (!std::filesystem::exists(text_)) GTEST_SKIP() << text_ << " does not exist";
-  }
-  std::string checkpoints_, text_;
+  const std::string text_ = GetParam();
 };
 
-TEST_F(GoldenSegmentations, SentencePiece) {
-  for (const std::string model : {"unigram500", "bpe1000"}) {
+std::vector<std::string> Folders() {
+  std::vector<std::string> folders = {KINGLET_TEST_DATA "/segmentations/"};
+  if (const char* place = std::getenv("KINGLET_CHECKPOINTS")) {
+    const fs::path text = fs::path(place).lexically_normal() / ".." / "text/";
+    if (fs::exists(text)) folders.push_back(text.string());
+  }
+  return folders;
+}
+
+TEST_P(GoldenSegmentations, SentencePiece) {
+  for (const auto& entry : fs::directory_iterator(text_)) {
+    if (entry.path().extension() != ".model") continue;
+    const std::string model = entry.path().stem().string();
     const auto tokenizer = Open({text_ + model + ".model", false, {}, 0});
     const auto spans = TextLines(text_ + model + "_spans.jsonl");
     for (const std::string part : {"", "_invalid"}) {
+      if (!fs::exists(text_ + model + part + ".jsonl")) continue;
       const auto inputs = TextLines(text_ + (part.empty() ? "input.jsonl" : "invalid.jsonl"));
       const auto golden = TextLines(text_ + model + part + ".jsonl");
       ASSERT_EQ(inputs.size(), golden.size());
@@ -115,6 +122,7 @@ TEST_F(GoldenSegmentations, SentencePiece) {
       ASSERT_EQ(Joined<uint32_t>(*tokenizer, wanted["ids"]), wanted["text"]);
     }
   }
+  if (!fs::exists(text_ + "unigram500_ties.jsonl")) return;
   const auto unigram = Open({text_ + "unigram500.model", false, {}, 0});
   for (const std::string& line : TextLines(text_ + "unigram500_ties.jsonl")) {
     const Json wanted = Json::parse(line);
@@ -122,7 +130,7 @@ TEST_F(GoldenSegmentations, SentencePiece) {
   }
 }
 
-TEST_F(GoldenSegmentations, BytePairCodes) {
+TEST_P(GoldenSegmentations, BytePairCodes) {
   const auto plain = Open({text_ + "codes.bpe", false, {}, 0});
   const auto known = Open({text_ + "codes.bpe", false, text_ + "codes.bpe.vocab", 50});
   const auto inputs = TextLines(text_ + "input.jsonl"), golden = TextLines(text_ + "codes.jsonl");
@@ -135,14 +143,21 @@ TEST_F(GoldenSegmentations, BytePairCodes) {
   }
 }
 
-TEST_F(GoldenSegmentations, WordPiece) {
+INSTANTIATE_TEST_SUITE_P(Folders, GoldenSegmentations, testing::ValuesIn(Folders()),
+                         [](const auto& tested) {
+                           return tested.index == 0 ? "TestData" : "Text";
+                         });
+
+TEST(GoldenWordPieces, Original) {
+  const char* place = std::getenv("KINGLET_CHECKPOINTS");
+  if (place == nullptr) GTEST_SKIP() << "KINGLET_CHECKPOINTS names no folder of checkpoints";
   const auto numbers = [](const auto& values) {
     std::string text;
     for (const uint32_t value : values) text += (text.empty() ? "" : " ") + std::to_string(value);
     return text;
   };
   for (const std::string name : {"bert-mlm", "bert-classifier"}) {
-    const std::string folder = checkpoints_ + "/" + name + "/";
+    const std::string folder = std::string(place) + "/" + name + "/";
     const auto tokenizer = Open({folder + "vocab.txt", false, {}, 0});
     const auto texts = TextLines(folder + "text.txt"), tokens = TextLines(folder + "tokens.txt"),
                segments = TextLines(folder + "segments.txt");
