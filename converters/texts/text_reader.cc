@@ -38,12 +38,8 @@ TextReader::TextReader(const ModelText& text, std::string origin, Flush flush)
       origin_(std::move(origin)),
       end_of_line_(TokenForLineEnd(text.vocabulary())),
       unknown_(text.unknown_id()),
-<<<<<<< HEAD
-      marks_(text.is_between_spaces() ? PieceMarksOf(text.vocabulary()) : PieceMarks()) {}
-=======
-      marks_(text.is_between_spaces() ? PieceMarksOf(text.vocabulary()) : PieceMarks::kNone),
+      marks_(text.is_between_spaces() ? PieceMarksOf(text.vocabulary()) : PieceMarks()),
       flush_(std::move(flush)) {}
->>>>>>> n60b
 
 Status TextReader::AddToken(uint32_t id, bool unknown, std::string_view typed,
                             TokenSequence& out) const {
@@ -75,20 +71,10 @@ Status TextReader::Add(std::string_view piece, TokenSequence& out) {
   }
   open_ += piece;
   if (open_.size() < kPartBytes) return {};
-<<<<<<< HEAD
-  // The size of a word of several pieces needs all its pieces together.
-  const bool parts = IsSeparable(text_) && marks_.mark.empty();
-  const size_t space = parts ? LastSplit(piece) : piece.npos;
-  if (space != piece.npos) {
-    const std::string part = std::exchange(open_, std::string(piece.substr(space + 1)));
-    const std::string_view words = std::string_view(part).substr(0, part.size() - open_.size());
-    return std::exchange(was_parted_, true) ? AddPart(words, out) : AddLine(words, out);
-=======
   const size_t split = text_.tokenizer().reads_ahead() ? 0 : LastSplit(piece);
   if (split > 0) {
     const std::string part = std::exchange(open_, std::string(piece.substr(split)));
     return AddPart(std::string_view(part).substr(0, part.size() - open_.size()), false, out);
->>>>>>> n60b
   }
   return open_.size() < kMaxTextBytes ? Status() : InLine(RefuseLongText(open_.size()));
 }
@@ -109,7 +95,7 @@ size_t TextReader::LastSplit(std::string_view text) {
   if (!splits_) splits_.emplace(text_.tokenizer());
   size_t split = splits_->Last(text);
   // The size of a word of several pieces needs all its pieces together.
-  while (split > 0 && marks_ != PieceMarks::kNone &&
+  while (split > 0 && !marks_.mark.empty() &&
          !IsBetweenWords(text.substr(0, split), text.substr(split), marks_)) {
     split = splits_->Last(text.substr(0, split));
   }
@@ -151,7 +137,7 @@ Status TextReader::AddPart(std::string_view text, bool ends, TokenSequence& out)
   if (!is_parted_) text = PlainLine(text);
   if (!out.size) out.size.emplace();
   *out.size += SizeOfPieces(text, marks_);
-  if (is_parted_ && marks_ != PieceMarks::kNone) *out.size += {0, 1, 1};  // the space between words
+  if (is_parted_ && !marks_.mark.empty()) *out.size += {0, 1, 1};  // the space between words
   if (is_parted_ && in_word_ && SpaceLength(text) == 0) --out.size->words;
   in_word_ = LastSpaceLength(text) == 0;
   is_parted_ = true;

@@ -103,11 +103,11 @@ TextSize SizeOfPieces(std::string_view line, const PieceMarks& marks) {
   return SizeOfLine(inside);
 }
 
-bool IsBetweenWords(std::string_view before, std::string_view after, PieceMarks marks) {
+bool IsBetweenWords(std::string_view before, std::string_view after, const PieceMarks& marks) {
   while (const size_t space = LastSpaceLength(before)) before.remove_suffix(space);
-  if (marks == PieceMarks::kJoinsNext) return !before.ends_with(kJoinMark);
-  return after.starts_with(marks == PieceMarks::kInside ? kContinues : kWordStartMark) ==
-         (marks == PieceMarks::kWordStart);
+  const bool ends = before.ends_with(marks.mark), begins = after.starts_with(marks.mark);
+  if (marks.is_space) return ends != begins;
+  return !(marks.joins_next && ends) && !(marks.joins_last && begins);
 }
 
 }  // namespace kinglet

@@ -45,13 +45,9 @@ struct PieceMarks {
 // The marks that more than a twentieth of a vocabulary's words have.
 PieceMarks PieceMarksOf(const Vocabulary& vocabulary);
 // The size of the text that a line of pieces was made from, with one space between words.
-<<<<<<< HEAD
 TextSize SizeOfPieces(std::string_view line, const PieceMarks& marks);
-=======
-TextSize SizeOfPieces(std::string_view line, PieceMarks marks);
 // Whether the space between two parts of a line of pieces is one between words.
-bool IsBetweenWords(std::string_view before, std::string_view after, PieceMarks marks);
->>>>>>> n60b
+bool IsBetweenWords(std::string_view before, std::string_view after, const PieceMarks& marks);
 
 // The size of the end of a line, whichever word of the vocabulary it is.
 inline constexpr TextSize kEndOfLineSize = {1, 1, 1};
