@@ -20,7 +20,14 @@ bool Precedes(const TypingCandidate& a, const TypingCandidate& b) {
 }  // namespace
 
 TypingDecoder::TypingDecoder(std::shared_ptr<const TypingVocabulary> words)
-    : words_(std::move(words)), scores_(words_->trie().entries()) {}
+    : words_(std::move(words)), scores_(words_->trie().entries()) {
+  if (!words_->has_joining()) return;
+  joining_ = EntryScores(words_->trie().entries());
+  for (uint32_t entry = 0; entry < words_->trie().entries(); ++entry) {
+    joining_.scores()[entry] = words_->Joins(entry) ? 0 : static_cast<float>(-kNever);
+  }
+  joining_.Finish();
+}
 
 void TypingDecoder::SetBlocked(std::span<const std::string> words) {
   blocked_.clear();
@@ -53,6 +60,7 @@ Status TypingDecoder::Prepare(WordPredictor& predictor) {
   if (version_ != 0 && version_ == predictor.version()) return {};
   version_ = 0;
   after_.clear();
+  first_words_.clear();
   by_id_.resize(words_->model().vocabulary_size());
   KINGLET_RETURN_IF_ERROR(predictor.Next(by_id_));
   const WordTrie& trie = words_->trie();
@@ -118,7 +126,9 @@ class TypingDecoder::Search {
   // A bound of the score that a candidate must reach; sums of the same numbers differ by roundings.
   double Floor() const {
     constexpr double kRoundings = 1e-9;
-    return best_.size() < question_.count ? -kNever : best_.back().score() - kRoundings;
+    if (best_.empty()) return -kNever;
+    const double last = best_.size() < question_.count ? -kNever : best_.back().score();
+    return std::max(last, best_.front().score() - question_.margin) - kRoundings;
   }
 
   void Offer(TypingCandidate candidate) {
@@ -131,7 +141,10 @@ class TypingDecoder::Search {
     }
     best_.insert(std::upper_bound(best_.begin(), best_.end(), candidate, Precedes),
                  std::move(candidate));
-    if (best_.size() > question_.count) best_.pop_back();
+    while (best_.size() > question_.count ||
+           best_.back().score() < best_.front().score() - question_.margin) {
+      best_.pop_back();
+    }
   }
 
   std::string Written(uint32_t entry) const {
@@ -180,39 +193,77 @@ class TypingDecoder::Search {
   }
 
   void OfferWords() {
-    const WordQuestion question =
-        Question(0, touches(), question_.is_finished, question_.capitals);
+    WordQuestion question = Question(0, touches(), question_.is_finished, question_.capitals);
+    question.margin = question_.margin;
     for (const FoundWord& word : Find(decoder_.scores_, question)) {
       Offer({Written(word.entry), word.score + word.cost, word.cost, TypingCandidate::Kind::kWord,
              {words_.trie().value(word.entry), 0}});
     }
   }
 
-  // Best first words first, so that the others need not be tried.
+  // The best that second words from `cut` on may add to a score of at least `floor`: exact for words
+  // that join, whose probability is at most 1; for others the estimate of kEstimate.
+  double SecondPart(size_t cut, double floor) {
+    double best = -kNever;
+    WordQuestion question = Question(cut, touches(), question_.is_finished, Capitals::kAsWritten);
+    question.count = 1;
+    question.floor = floor;
+    if (words_.has_joining()) {
+      for (const FoundWord& word : Find(decoder_.joining_, question)) best = word.score;
+    }
+    if (question_.errors.missing_space == kNever) return best;
+    const double more = kEstimate - question_.errors.missing_space;
+    question.floor = std::max(best, floor) - more;
+    for (const FoundWord& word : Find(decoder_.scores_, question)) {
+      best = std::max(best, std::min(word.score + more, -question_.errors.missing_space));
+    }
+    return best;
+  }
+
+  // The best words that end after `cut` touches. Those of the last question are kept while its
+  // touches are the beginning of this one's.
+  const std::vector<FoundWord>& FirstWords(size_t cut) {
+    std::vector<std::vector<FoundWord>>& kept = decoder_.first_words_;
+    if (cut < kept.size()) return kept[cut];
+    WordQuestion question = Question(0, cut, true, question_.capitals);
+    question.count = kFirstWords;
+    question.margin = kNear;
+    kept.resize(cut);
+    std::vector<FoundWord> found = Find(decoder_.scores_, question);
+    kept.push_back(std::move(found));
+    return kept.back();
+  }
+
+  // Best first words first.
   Status OfferTwoWords() {
     struct First {
-      double bound;
+      double estimate;
       size_t cut;
       FoundWord word;
     };
     if (question_.count == 0 || decoder_.costs_.is_impossible()) return {};
     const double space = words_.has_joining() ? 0 : question_.errors.missing_space;
-    if (space == kNever) return {};
+    const double floor =
+        best_.empty() ? -kNever : std::max(Floor(), best_.front().score() - kNear);
     std::vector<First> firsts;
     for (size_t cut = 1; cut < touches(); ++cut) {
+      const std::vector<FoundWord>& words = FirstWords(cut);
+      if (was_stopped_) {
+        decoder_.first_words_.resize(cut);
+        return {};
+      }
       const double least = decoder_.costs_.Rest(cut, touches()) + space;
-      WordQuestion question = Question(0, cut, true, question_.capitals);
-      question.count = kFirstWords;
-      question.floor = Floor() + least;
-      for (const FoundWord& word : Find(decoder_.scores_, question)) {
-        firsts.push_back({word.score - least, cut, word});
+      if (words.empty() || words[0].score - least < floor) continue;
+      const double second = SecondPart(cut, floor - words[0].score);
+      for (const FoundWord& word : words) {
+        const double estimate = word.score + second;
+        if (estimate >= floor && estimate > -kNever) firsts.push_back({estimate, cut, word});
       }
       if (was_stopped_) return {};
     }
     std::stable_sort(firsts.begin(), firsts.end(),
-                     [](const First& a, const First& b) { return a.bound > b.bound; });
-    for (const auto& [bound, cut, first] : firsts) {
-      if (bound < Floor()) break;
+                     [](const First& a, const First& b) { return a.estimate > b.estimate; });
+    for (const auto& [estimate, cut, first] : firsts) {
       const uint32_t id = words_.trie().value(first.entry);
       KINGLET_ASSIGN_OR_RETURN(const EntryScores* const scores,
                                decoder_.ScoresAfter(predictor_, id));
@@ -244,9 +295,30 @@ class TypingDecoder::Search {
   Status cancelled_;
 };
 
+void TypingDecoder::KeepFirstWords(const TypingQuestion& question) {
+  const ErrorCosts &now = question.errors, &before = asked_.errors;
+  const bool is_alike = now.insertion == before.insertion && now.deletion == before.deletion &&
+                        now.transposition == before.transposition &&
+                        now.substitution == before.substitution &&
+                        question.capitals == asked_.capitals;
+  size_t same = 0;
+  const auto equal = [](const TouchedCharacter& a, const TouchedCharacter& b) {
+    return a.character == b.character && a.cost == b.cost;
+  };
+  while (is_alike && same < std::min(question.touches.count(), asked_.touches.count()) &&
+         std::equal(question.touches.at(same).begin(), question.touches.at(same).end(),
+                    asked_.touches.at(same).begin(), asked_.touches.at(same).end(), equal)) {
+    ++same;
+  }
+  first_words_.resize(std::min(first_words_.size(), same + 1));
+  if (first_words_.empty()) first_words_.resize(1);  // of no touches
+  asked_ = question;
+}
+
 Result<TypingAnswer> TypingDecoder::Find(WordPredictor& predictor,
                                          const TypingQuestion& question) {
   KINGLET_RETURN_IF_ERROR(Prepare(predictor));
+  KeepFirstWords(question);
   // Contexts with one more word have the cost of a missing space in them.
   if (question.errors.missing_space != costs_.errors().missing_space) after_.clear();
   return Search(*this, predictor, question).Run();

@@ -40,6 +40,7 @@ struct TypingQuestion {
   Capitals capitals = Capitals::kAsWritten;
   bool is_finished = false;  // the word ends here; otherwise letters may follow
   size_t count = 3;          // the most candidates
+  double margin = 8;        // candidates whose scores are this much lower than the best are none
   // After this time the search ends with what it has.
   std::optional<std::chrono::steady_clock::time_point> deadline;
 };
@@ -70,6 +71,11 @@ class TypingDecoder {
   // How many first words are tried for each place of a missing space.
   static constexpr size_t kFirstWords = 8;
 
+  // How much likelier a second word may be after the first one than it is before it.
+  static constexpr double kEstimate = 6;
+  // Two words are tried where they may be at most this much worse than the best candidate.
+  static constexpr double kNear = 4;
+
   explicit TypingDecoder(std::shared_ptr<const TypingVocabulary> words);
 
   const TypingVocabulary& words() const { return *words_; }
@@ -96,6 +102,8 @@ class TypingDecoder {
   };
   bool IsAllowed(const Letters& plain) const;
   void UpdateAllowed();
+  // Forgets first words that the question may not have.
+  void KeepFirstWords(const TypingQuestion& question);
   Result<const EntryScores*> ScoresAfter(WordPredictor& predictor, uint32_t id);
 
   std::shared_ptr<const TypingVocabulary> words_;
@@ -107,7 +115,10 @@ class TypingDecoder {
   uint64_t version_ = 0;
   std::vector<float> by_id_;
   EntryScores scores_;
+  EntryScores joining_;  // 0 for words that join; empty if there are none
   double log_unknown_ = 0;
+  TypingQuestion asked_;
+  std::vector<std::vector<FoundWord>> first_words_;  // by touches, of the last question
   std::vector<After> after_;  // by first word, the one used last at the end
 };
 

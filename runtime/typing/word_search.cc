@@ -1,6 +1,7 @@
 #include "runtime/typing/word_search.h"
 
 #include <algorithm>
+#include <array>
 
 #include "runtime/text/lower_case.h"
 
@@ -48,26 +49,33 @@ float EntryScores::Largest(size_t first, size_t last) const {
 void TouchCosts::Set(const WordTrie& trie, const Touches& touches, const ErrorCosts& errors) {
   const size_t count = touches.count();
   errors_ = errors;
-  letters_ = trie.letters().size();
-  costs_.assign(count * letters_, errors.substitution);
-  deletions_.resize(letters_);
-  for (size_t label = 0; label < letters_; ++label) {
+  const size_t letters = trie.letters().size();
+  costs_.assign(count * letters, errors.substitution);
+  deletions_.resize(letters);
+  for (size_t label = 0; label < letters; ++label) {
     deletions_[label] = IsOptional(trie.letters()[label]) ? 0 : errors.deletion;
   }
   least_.assign(count, std::min(errors.insertion, errors.substitution));
   rest_.assign(count + 1, 0);
   is_impossible_ = false;
+  more_to_insert_ = errors.insertion;
   for (size_t touch = count; touch-- > 0;) {
-    double* const row = costs_.data() + touch * letters_;
     for (const auto& [character, cost] : touches.at(touch)) {
       for (const auto& [typed, label] : trie.Labels(LowerCase(character))) {
-        row[label] = std::min(row[label], cost);
+        double& of_letter = costs_[label * count + touch];
+        of_letter = std::min(of_letter, cost);
         least_[touch] = std::min(least_[touch], cost);
       }
     }
+    more_to_insert_ = std::min(more_to_insert_, errors.insertion - least_[touch]);
     is_impossible_ = is_impossible_ || least_[touch] == kNever;
     rest_[touch] = rest_[touch + 1] + least_[touch];
   }
+}
+
+void WordSearch::Unpack(const Row& row, std::span<double> costs) const {
+  std::fill(costs.begin(), costs.end(), kNever);
+  for (size_t i = row.first; i <= row.last; ++i) costs[i] = rows_[row.at + i - row.first];
 }
 
 std::vector<FoundWord> WordSearch::Find(const WordTrie& trie, const EntryScores& scores,
@@ -75,26 +83,30 @@ std::vector<FoundWord> WordSearch::Find(const WordTrie& trie, const EntryScores&
                                         const StopSearch& stop, bool& was_stopped) {
   std::vector<FoundWord> found;
   if (question.count == 0 || costs.is_impossible()) return found;
-  const size_t first = question.first, end = question.last, n = end - first, width = n + 1;
+  const size_t first = question.first, end = question.last, n = end - first;
   const bool is_finished = question.is_finished;
   const ErrorCosts& errors = costs.errors();
-  const auto threshold = [&] {
-    return (found.size() == question.count ? found.back().score : question.floor) - kRounding;
-  };
+  // The score that a word must reach.
+  double least = question.floor;
+  const auto threshold = [&] { return least - kRounding; };
   const auto offer = [&](const FoundWord& word) {
-    if (word.score < question.floor || word.score == -kNever) return;
+    if (word.score < least || word.score == -kNever) return;
     if (found.size() == question.count) {
       if (!IsBetter(word, found.back())) return;
       found.pop_back();
     }
     found.insert(std::upper_bound(found.begin(), found.end(), word, IsBetter), word);
+    least = std::max(least, found.front().score - question.margin);
+    while (found.back().score < least) found.pop_back();
+    if (found.size() == question.count) least = found.back().score;
   };
   // Offers the words that end at the node.
   const auto offer_words = [&](uint32_t node, double cost) {
     const uint32_t last_entry = trie.FirstEntry(node + 1);
     for (uint32_t entry = trie.FirstEntry(node); entry < last_entry; ++entry) {
-      bool counts = true;
-      for (uint32_t other = trie.FirstEntry(node); question.alike && other < last_entry; ++other) {
+      bool counts = scores[entry] - cost >= least;
+      for (uint32_t other = trie.FirstEntry(node); counts && question.alike && other < last_entry;
+           ++other) {
         const bool is_before = scores[other] > scores[entry] ||
                                (scores[other] == scores[entry] && other < entry);
         counts = counts && !(is_before && question.alike(entry, other));
@@ -105,11 +117,13 @@ std::vector<FoundWord> WordSearch::Find(const WordTrie& trie, const EntryScores&
   const auto is_lower = [](const Open& a, const Open& b) { return a.bound < b.bound; };
 
   uint64_t opened = 0;
-  rows_.assign(width, 0);
   queue_.clear();
-  for (size_t i = 1; i <= n; ++i) rows_[i] = rows_[i - 1] + errors.insertion;
-  const double reached = is_finished ? kNever : rows_[n];
-  queue_.push_back({kNever, 0, reached, 0, 0, kNoRow});
+  rows_.assign(1, 0);
+  for (size_t i = 1; i <= n; ++i) rows_.push_back(rows_.back() + errors.insertion);
+  Open root = {kNever, 0, is_finished ? kNever : rows_[n], 0, {}, {}};
+  root.row.first = 0;
+  root.row.last = static_cast<uint16_t>(n);
+  queue_.push_back(root);
   while (!queue_.empty()) {
     std::pop_heap(queue_.begin(), queue_.end(), is_lower);
     const Open open = queue_.back();
@@ -119,46 +133,70 @@ std::vector<FoundWord> WordSearch::Find(const WordTrie& trie, const EntryScores&
       was_stopped = true;
       break;
     }
-    const uint16_t letter_before = trie.label(open.node);
+    // By touches aligned: costs after the letter above; the same and a transposition whose second
+    // letter is the child's, without what the child's letter costs; and bounds of a transposition
+    // whose first letter is the child's.
+    std::array<double, kMostTouches + 3> above, swapped, to_swap;
+    Unpack(open.row, std::span(above).first(n + 1));
+    Unpack(open.before, std::span(swapped).first(n + 1));
+    const double* const by_before = costs.of(trie.label(open.node)) + first;
+    for (size_t i = n + 1; i-- > 0;) {
+      swapped[i] = i < 2 ? kNever : swapped[i - 2] + errors.transposition + by_before[i - 1];
+      to_swap[i] = i < 2 ? kNever
+                         : above[i - 2] + errors.transposition + costs.least(first + i - 2) +
+                               costs.Rest(first + i, end);
+    }
+    const size_t low = std::min<size_t>(open.row.first, open.before.first + 2);
+    const size_t high = std::min<size_t>(
+        n, std::max<size_t>(open.row.last + size_t{2}, open.before.last + size_t{2}));
     for (uint32_t node = open.node + 1; node < trie.End(open.node); node = trie.End(node)) {
       const double largest = scores.Largest(trie.FirstEntry(node), trie.FirstEntry(trie.End(node)));
-      if (largest == -kNever || largest - open.cost < threshold()) continue;
-      const uint16_t letter = trie.label(node);
-      const auto row = static_cast<uint32_t>(rows_.size() / width);
-      rows_.resize(rows_.size() + width);
-      double* const now = rows_.data() + size_t{row} * width;
-      const double* const above = rows_.data() + size_t{open.row} * width;
-      const double* const two_above =
-          open.row_before == kNoRow ? nullptr : rows_.data() + size_t{open.row_before} * width;
-      const double deletion = costs.deletion(letter);
-      now[0] = above[0] + deletion;
-      double cost = now[0] + costs.Rest(first, end);
-      for (size_t i = 1; i <= n; ++i) {
-        const size_t touch = first + i - 1;
-        const double by_letter = costs.at(touch)[letter];
-        double least = std::min({above[i - 1] + by_letter, now[i - 1] + errors.insertion,
-                                 above[i] + deletion});
-        if (two_above != nullptr && i >= 2) {
-          least = std::min(least, two_above[i - 2] + errors.transposition +
-                                      costs.at(touch - 1)[letter] + costs.at(touch)[letter_before]);
+      const double most = largest - threshold();  // that a word may cost
+      if (largest == -kNever || open.cost > most) continue;
+      const double* const by = costs.of(trie.label(node)) + first;
+      const double deletion = costs.deletion(trie.label(node));
+      const size_t fewest = is_finished ? trie.Fewest(node) : 0;
+      const size_t longest = trie.Most(node) == WordTrie::kMostLetters ? n : trie.Most(node);
+      // What the touches after the first i, and letters of the subtree, cost at least.
+      const auto rest = [&](size_t i) {
+        const size_t left = n - i;
+        const double more =
+            left > longest  ? static_cast<double>(left - longest) * costs.more_to_insert()
+            : left < fewest ? static_cast<double>(fewest - left) * errors.deletion
+                            : 0;
+        return costs.Rest(first + i, end) + more;
+      };
+      Row row;
+      row.at = static_cast<uint32_t>(rows_.size());
+      double cost = kNever, before = kNever, all = kNever;
+      for (size_t i = low; i <= n; ++i) {
+        double cheapest = std::min(above[i] + deletion, before + errors.insertion);
+        if (i > 0) cheapest = std::min(cheapest, above[i - 1] + by[i - 1]);
+        if (i > 1) {
+          cheapest = std::min(cheapest, swapped[i] + by[i - 2]);
+          cost = std::min(cost, to_swap[i] + by[i - 1]);
         }
-        now[i] = least;
-        const double rest = costs.Rest(first + i, end);
-        cost = std::min(cost, least + rest);
-        // A transposition with the letter after this one.
-        if (i >= 2) {
-          cost = std::min(cost, above[i - 2] + errors.transposition + by_letter +
-                                    costs.least(touch - 1) + rest);
+        const double through = cheapest + rest(i);
+        before = through > most ? kNever : cheapest;
+        if (before == kNever) {
+          if (i >= high) break;
+          continue;
         }
+        cost = std::min(cost, through);
+        if (row.first > row.last) row.first = static_cast<uint16_t>(i);
+        rows_.resize(row.at + i - row.first + 1, kNever);
+        rows_.back() = before;
+        row.last = static_cast<uint16_t>(i);
+        if (i == n) all = before;
       }
-      const double reached_here = is_finished ? kNever : std::min(open.reached, now[n]);
-      offer_words(node, is_finished ? now[n] : reached_here);
-      cost = std::min(cost, reached_here);
-      if (cost < kNever && node + 1 < trie.End(node) && largest - cost >= threshold()) {
-        queue_.push_back({largest - cost, cost, reached_here, node, row, open.row});
+      const double reached = is_finished ? kNever : std::min(open.reached, all);
+      offer_words(node, is_finished ? all : reached);
+      cost = std::min(cost, reached);
+      if (cost <= most && cost < kNever && node + 1 < trie.End(node)) {
+        queue_.push_back({largest - cost, cost, reached, node, row, open.row});
         std::push_heap(queue_.begin(), queue_.end(), is_lower);
       } else {
-        rows_.resize(rows_.size() - width);
+        rows_.resize(row.at);
       }
     }
   }

@@ -44,19 +44,21 @@ class TouchCosts {
 
   size_t touches() const { return rest_.size() - 1; }
   const ErrorCosts& errors() const { return errors_; }
-  const double* at(size_t touch) const { return costs_.data() + touch * letters_; }  // by label
+  const double* of(uint16_t label) const { return costs_.data() + label * touches(); }  // by touch
   double deletion(uint16_t label) const { return deletions_[label]; }
   // A bound of the cost of one touch, and of all touches from `first` up to `last`.
   double least(size_t touch) const { return least_[touch]; }
   double Rest(size_t first, size_t last) const { return rest_[first] - rest_[last]; }
+  // A bound of what a touch that no letter explains costs beyond least().
+  double more_to_insert() const { return more_to_insert_; }
   // Whether no word at all explains the touches.
   bool is_impossible() const { return is_impossible_; }
 
  private:
-  size_t letters_ = 0;
   ErrorCosts errors_;
   std::vector<double> costs_, deletions_, least_;
   std::vector<double> rest_ = {0};  // [touches + 1], of the touches from each one on
+  double more_to_insert_ = 0;
   bool is_impossible_ = false;
 };
 
@@ -76,7 +78,8 @@ struct WordQuestion {
   size_t first, last;     // the touches
   bool is_finished;       // the word ends with the touches; otherwise letters may follow them
   size_t count;           // the most words to find
-  double floor = -kNever;  // words with lower scores are not wanted
+  double floor = -kNever;  // words with lower scores are not wanted,
+  double margin = kNever;  // and neither are those that are this much worse than the best one
   // Whether two entries of one node read alike, so that only the more probable one counts. Null if
   // no two do.
   std::function<bool(uint32_t, uint32_t)> alike = nullptr;
@@ -93,20 +96,27 @@ class WordSearch {
   // then `was_stopped` is true, and the words are the best that were found.
   //
   // A node's bound is the largest log-probability of its subtree minus a bound of every alignment's
-  // cost: of the least in the row of costs, with the least that each touch to come costs.
+  // cost: the least in the row of costs, each with what the touches and letters to come must cost.
+  // Costs in a row that lead to no word of the answer are left out.
   std::vector<FoundWord> Find(const WordTrie& trie, const EntryScores& scores,
                               const TouchCosts& costs, const WordQuestion& question,
                               const StopSearch& stop, bool& was_stopped);
 
  private:
-  static constexpr uint32_t kNoRow = UINT32_MAX;
+  // The costs of aligning `first` up to `last` touches with a node's letters, from rows_[at] on.
+  struct Row {
+    uint32_t at = 0;
+    uint16_t first = 1, last = 0;  // of an empty row
+  };
   struct Open {
     double bound;
     double cost;     // a bound of the cost of every word in the subtree
     double reached;  // the least cost of an alignment of all touches with a beginning of the letters
     uint32_t node;
-    uint32_t row, row_before;  // the costs of aligning 0, 1, .. touches with the letters
+    Row row, before;  // of the node, and of the node above
   };
+  // Copies a row to costs[touches], and infinity to what is not in the row.
+  void Unpack(const Row& row, std::span<double> costs) const;
   std::vector<Open> queue_;  // a heap, the largest bound first
   std::vector<double> rows_;
 };

@@ -6,7 +6,7 @@ namespace kinglet::typing {
 
 uint64_t WordTrie::BytesOf(uint64_t words, uint64_t letters) {
   // A pair with its text on the heap; a node for each letter, in vectors that grow.
-  constexpr uint64_t kPair = sizeof(std::pair<Letters, uint32_t>) + 32, kNode = 10;
+  constexpr uint64_t kPair = sizeof(std::pair<Letters, uint32_t>) + 32, kNode = 12;
   return words * (kPair + 2 * sizeof(uint32_t)) + letters * (sizeof(char32_t) + 2 * kNode);
 }
 
@@ -55,6 +55,20 @@ WordTrie::WordTrie(std::vector<std::pair<Letters, uint32_t>> words) {
   close(0);
   ends_[0] = nodes();
   first_entries_.push_back(entries());
+  fewest_.resize(nodes());
+  most_.resize(nodes());
+  const auto more = [](uint8_t letters, int one) {
+    return static_cast<uint8_t>(std::min<int>(letters + one, kMostLetters));
+  };
+  for (uint32_t node = nodes(); node-- > 0;) {
+    const bool is_word = first_entries_[node] < first_entries_[node + 1];
+    fewest_[node] = is_word ? 0 : kMostLetters;
+    for (uint32_t child = node + 1; child < ends_[node]; child = ends_[child]) {
+      const int counts = IsOptional(letters_[labels_[child]]) ? 0 : 1;
+      fewest_[node] = std::min(fewest_[node], more(fewest_[child], counts));
+      most_[node] = std::max(most_[node], more(most_[child], 1));
+    }
+  }
   labels_.shrink_to_fit();
   ends_.shrink_to_fit();
   first_entries_.shrink_to_fit();

@@ -38,6 +38,12 @@ class WordTrie {
   // FirstEntry(End(node)) are its subtree's.
   uint32_t FirstEntry(uint32_t node) const { return first_entries_[node]; }
 
+  // The fewest and the most letters, apostrophes and hyphens not counted among the fewest, that
+  // follow the node's in the words of its subtree; at most kMostLetters.
+  static constexpr uint8_t kMostLetters = 255;
+  uint8_t Fewest(uint32_t node) const { return fewest_[node]; }
+  uint8_t Most(uint32_t node) const { return most_[node]; }
+
   // All letters, ascending.
   const Letters& letters() const { return letters_; }
   // The letters, as indexes, that a typed character stands for: itself, and letters that have it as
@@ -55,6 +61,7 @@ class WordTrie {
   std::vector<Typed> typed_;  // by character
   std::vector<uint16_t> labels_;
   std::vector<uint32_t> ends_;
+  std::vector<uint8_t> fewest_, most_;
   std::vector<uint32_t> first_entries_;  // [nodes + 1]
   std::vector<uint32_t> values_;
 };
