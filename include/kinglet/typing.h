@@ -101,9 +101,11 @@ KINGLET_API kinglet_status kinglet_typing_prepare(kinglet_typing* typing, kingle
 // of the typing errors that would explain the input: the least costly way to match letters and
 // touches. Candidates are all words, or all words that begin so; the letters as typed, where they
 // are no word and each touch has a character, with their share of the probability of the unknown
-// word; and for each place where a space may be missing the 8 best first words, each with every
-// second word. Of candidates that read alike the best counts; equal scores are in byte order. The
-// answer is that of trying all words.
+// word; and two words without the space between. For these the 8 best first words of each place are
+// looked at, and of all the 8 most promising ones are tried with every second word, where they may
+// be nearly as good as the best candidate. Of candidates that read alike the best counts; equal
+// scores are in byte order. Otherwise the answer is that of trying all words. Candidates whose
+// scores are 8 nats below the best one's are left out.
 //
 // `buffer`, of `capacity` bytes, gets the candidates' texts, each with a NUL; offsets[i] becomes
 // the byte at which text i begins, and offsets[*count] the end of the last one. `offsets` has room

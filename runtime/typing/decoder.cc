@@ -263,6 +263,7 @@ class TypingDecoder::Search {
     }
     std::stable_sort(firsts.begin(), firsts.end(),
                      [](const First& a, const First& b) { return a.estimate > b.estimate; });
+    if (firsts.size() > kFirstWords) firsts.resize(kFirstWords);
     for (const auto& [estimate, cut, first] : firsts) {
       const uint32_t id = words_.trie().value(first.entry);
       KINGLET_ASSIGN_OR_RETURN(const EntryScores* const scores,

@@ -72,9 +72,9 @@ class TypingDecoder {
   static constexpr size_t kFirstWords = 8;
 
   // How much likelier a second word may be after the first one than it is before it.
-  static constexpr double kEstimate = 6;
+  static constexpr double kEstimate = 4;
   // Two words are tried where they may be at most this much worse than the best candidate.
-  static constexpr double kNear = 4;
+  static constexpr double kNear = 3;
 
   explicit TypingDecoder(std::shared_ptr<const TypingVocabulary> words);
 

@@ -83,8 +83,8 @@ std::vector<Brute> Best(const std::vector<Brute>& all, size_t count) {
 
 class BruteForce {
  public:
-  BruteForce(std::vector<std::string> words, bool has_joining)
-      : words_(std::move(words)), has_joining_(has_joining) {}
+  BruteForce(std::vector<std::string> words, const TypingVocabulary& spelled, bool has_joining)
+      : words_(std::move(words)), spelled_(spelled), has_joining_(has_joining) {}
 
   std::vector<Brute> Find(WordPredictor& predictor, const TypingQuestion& question) const {
     std::vector<float> p(words_.size());
@@ -97,8 +97,13 @@ class BruteForce {
           CostOf(words_[id], question.touches, 0, n, question.errors, question.is_finished);
       all.push_back({Raised(words_[id], question.capitals), p[id] - cost, cost});
     }
-    for (size_t cut = 1; cut < n; ++cut) AddTwoWords(predictor, question, cut, p, all);
-    return Best(all, question.count);
+    AddTyped(question, p[2], all);
+    AddTwoWords(predictor, question, p, all);
+    std::vector<Brute> best = Best(all, question.count);
+    std::erase_if(best, [&](const Brute& one) {
+      return one.score < best.front().score - question.margin;
+    });
+    return best;
   }
 
  private:
@@ -107,56 +112,107 @@ class BruteForce {
   }
   bool Joins(size_t id) const { return has_joining_ && words_[id][0] == '\''; }
 
-  void AddTwoWords(WordPredictor& predictor, const TypingQuestion& question, size_t cut,
-                   const std::vector<float>& p, std::vector<Brute>& all) const {
-    if (!has_joining_ && std::isinf(question.errors.missing_space)) return;
-    struct First {
-      Brute word;
-      size_t id;
-    };
-    std::vector<First> firsts;
-    for (size_t id = 0; id < words_.size(); ++id) {
-      if (!IsWord(id) || Joins(id)) continue;
-      const double cost = CostOf(words_[id], question.touches, 0, cut, question.errors, true);
-      firsts.push_back({{Raised(words_[id], question.capitals), p[id] - cost, cost}, id});
+  void AddTyped(const TypingQuestion& question, float unknown, std::vector<Brute>& all) const {
+    std::string letters;
+    double cost = 0;
+    for (size_t touch = 0; touch < question.touches.count(); ++touch) {
+      const auto touched = question.touches.at(touch);
+      if (touched.empty()) return;
+      const TouchedCharacter* cheapest = &touched[0];
+      for (const TouchedCharacter& one : touched) {
+        if (one.cost < cheapest->cost) cheapest = &one;
+      }
+      letters += static_cast<char>(cheapest->character);
+      cost += cheapest->cost;
     }
-    std::stable_sort(firsts.begin(), firsts.end(), [](const First& a, const First& b) {
+    for (const std::string& word : words_) {
+      std::string lower = word;
+      for (char& letter : lower) letter = static_cast<char>(std::tolower(letter));
+      if (lower == letters) return;
+    }
+    if (letters.empty()) return;
+    const double share = spelled_.LogShareOfUnknown(LowerLetters(letters));
+    all.push_back({Raised(letters, question.capitals), unknown + share - cost, cost});
+  }
+
+  struct First {
+    Brute word;
+    size_t id, cut;
+    double estimate;
+  };
+  // The first words of a cut, with what a second word may add.
+  void AddFirsts(const TypingQuestion& question, size_t cut, const std::vector<float>& p,
+                 std::vector<First>& firsts) const {
+    const ErrorCosts& errors = question.errors;
+    double second = -kInfinity;
+    std::vector<First> found;
+    for (size_t id = 0; id < words_.size(); ++id) {
+      if (!IsWord(id)) continue;
+      const double rest = CostOf(words_[id], question.touches, cut, question.touches.count(),
+                                 errors, question.is_finished);
+      const double space = errors.missing_space;
+      second = std::max(second,
+                        Joins(id) ? -rest
+                                  : std::min(p[id] - rest + TypingDecoder::kEstimate, 0.0) - space);
+      if (Joins(id)) continue;
+      const double cost = CostOf(words_[id], question.touches, 0, cut, errors, true);
+      found.push_back({{Raised(words_[id], question.capitals), p[id] - cost, cost}, id, cut, 0});
+    }
+    std::stable_sort(found.begin(), found.end(), [](const First& a, const First& b) {
       return a.word.score > b.word.score;
     });
     std::vector<First> kept;
-    for (const First& first : firsts) {
+    for (First first : found) {
       const bool is_new = std::none_of(kept.begin(), kept.end(), [&](const First& other) {
         return other.word.text == first.word.text;
       });
-      if (is_new && kept.size() < TypingDecoder::kFirstWords) kept.push_back(first);
+      const bool is_near = first.word.score >= found[0].word.score - TypingDecoder::kNear;
+      first.estimate = first.word.score + second;
+      if (is_new && is_near && kept.size() < TypingDecoder::kFirstWords) kept.push_back(first);
+    }
+    firsts.insert(firsts.end(), kept.begin(), kept.end());
+  }
+
+  void AddTwoWords(WordPredictor& predictor, const TypingQuestion& question,
+                   const std::vector<float>& p, std::vector<Brute>& all) const {
+    if (!has_joining_ && std::isinf(question.errors.missing_space)) return;
+    const std::vector<Brute> best = Best(all, question.count);
+    if (best.empty()) return;
+    double floor = best.front().score - TypingDecoder::kNear;
+    if (best.size() == question.count) floor = std::max(floor, best.back().score);
+    std::vector<First> firsts;
+    for (size_t cut = 1; cut < question.touches.count(); ++cut) AddFirsts(question, cut, p, firsts);
+    std::erase_if(firsts, [&](const First& first) { return first.estimate < floor - 1e-9; });
+    std::stable_sort(firsts.begin(), firsts.end(),
+                     [](const First& a, const First& b) { return a.estimate > b.estimate; });
+    if (firsts.size() > TypingDecoder::kFirstWords) {
+      firsts.erase(firsts.begin() + TypingDecoder::kFirstWords, firsts.end());
     }
     std::vector<float> next(words_.size());
-    for (const auto& [word, first_id] : kept) {
-      EXPECT_TRUE(predictor.After(static_cast<uint32_t>(first_id), next).ok());
+    for (const First& first : firsts) {
+      EXPECT_TRUE(predictor.After(static_cast<uint32_t>(first.id), next).ok());
       for (size_t id = 0; id < words_.size(); ++id) {
         if (!IsWord(id)) continue;
-        const double cost = CostOf(words_[id], question.touches, cut, question.touches.count(),
-                                   question.errors, question.is_finished);
+        const double cost = CostOf(words_[id], question.touches, first.cut,
+                                   question.touches.count(), question.errors, question.is_finished);
         const double space = Joins(id) ? 0 : question.errors.missing_space;
         const Capitals capitals =
             question.capitals == Capitals::kAll ? Capitals::kAll : Capitals::kAsWritten;
-        all.push_back({word.text + (Joins(id) ? "" : " ") + Raised(words_[id], capitals),
-                       word.score + next[id] - cost - space, word.cost + cost + space});
+        all.push_back({first.word.text + (Joins(id) ? "" : " ") + Raised(words_[id], capitals),
+                       first.word.score + next[id] - cost - space, first.word.cost + cost + space});
       }
     }
   }
 
   std::vector<std::string> words_;
+  const TypingVocabulary& spelled_;
   bool has_joining_;
 };
 
-// Compares the answers without the typed letters, which brute force does not have.
-void ExpectSame(const TypingAnswer& answer, std::vector<Brute> expected, const std::string& what) {
+void ExpectSame(const TypingAnswer& answer, const std::vector<Brute>& expected,
+                const std::string& what) {
   EXPECT_TRUE(answer.is_complete) << what;
-  std::vector<TypingCandidate> found = answer.candidates;
-  std::erase_if(found,
-                [](const auto& one) { return one.kind == TypingCandidate::Kind::kTyped; });
-  if (found.size() < answer.candidates.size()) expected.resize(found.size());
+  const std::vector<TypingCandidate>& found = answer.candidates;
   ASSERT_EQ(found.size(), expected.size()) << what;
   for (size_t i = 0; i < found.size(); ++i) {
     EXPECT_NEAR(found[i].score(), expected[i].score, 2e-5) << what;
@@ -168,7 +224,7 @@ void ExpectSame(const TypingAnswer& answer, std::vector<Brute> expected, const s
 TEST(TypingDecoder, EqualsBruteForceForAThousandWords) {
   const std::vector<std::string> words = MadeUpWords(200);
   TypingDecoder decoder(WordsOf(words));
-  const BruteForce brute(words, false);
+  const BruteForce brute(words, decoder.words(), false);
   const double noises[] = {0.2, 0.5, 0.8};
   for (size_t noise = 0; noise < 3; ++noise) {
     Typist typist(noises[noise], 0.03, noise);
@@ -193,7 +249,7 @@ TEST(TypingDecoder, EqualsBruteForceWithTwoWords) {
   words.insert(words.end(), {"don", "it", "'t", "'s", "'ll"});
   TypingDecoder decoder(
       WordsOf(words, TextTables{false, WordRule{WordRule::Rule::kWikiText}}));
-  const BruteForce brute(words, true);
+  const BruteForce brute(words, decoder.words(), true);
   size_t of_two_words = 0;
   for (uint64_t i = 0; i < 120; ++i) {
     Typist typist(0.2 + 0.3 * static_cast<double>(i % 3), 0.02, i);
@@ -214,7 +270,7 @@ TEST(TypingDecoder, EqualsBruteForceWithTwoWords) {
       of_two_words += one.kind == TypingCandidate::Kind::kTwoWords ? 1 : 0;
     }
   }
-  EXPECT_GT(of_two_words, 50u);
+  EXPECT_GT(of_two_words, 15u);
 }
 
 std::vector<std::string> TextsOf(const Result<TypingAnswer>& answer) {
@@ -236,6 +292,7 @@ std::vector<std::string> Ask(TypingDecoder& decoder, const std::string& letters,
   question.capitals = capitals;
   question.is_finished = true;
   question.errors = errors;
+  question.margin = kInfinity;
   return TextsOf(decoder.Find(predictor, question));
 }
 
@@ -333,6 +390,7 @@ TEST(TypingDecoder, OddQuestionsHaveAnswers) {
   question.count = 0;
   EXPECT_EQ(TextsOf(decoder.Find(predictor, question)).size(), 0u);
   question.count = 1000;
+  question.margin = kInfinity;
   EXPECT_GT(TextsOf(decoder.Find(predictor, question)).size(), 250u);
 
   // No errors are possible, and nothing matches.
