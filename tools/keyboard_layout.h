@@ -12,7 +12,7 @@
 
 namespace kinglet {
 
-// A place on the keyboard, in widths of a key: right of the first key's middle, below the first row.
+// A place on the keyboard, in widths of a key, from the middle of the first row's first place.
 struct KeyPlace {
   double x = 0, y = 0;
 };

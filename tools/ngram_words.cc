@@ -6,8 +6,7 @@
 namespace kinglet {
 
 template <size_t n>
-std::vector<NgramCounts::Counted<n>> NgramCounts::Count(
-    std::vector<std::array<uint32_t, n>> all) {
+std::vector<NgramCounts::Counted<n>> NgramCounts::Count(std::vector<std::array<uint32_t, n>> all) {
   std::sort(all.begin(), all.end());
   std::vector<Counted<n>> counted;
   for (const auto& ids : all) {
@@ -54,8 +53,9 @@ NgramCounts::NgramCounts(std::span<const uint32_t> text, uint32_t vocabulary)
   const double discount = once == 0 ? 0.5 : once / (once + 2 * twice);
   all = std::max(all, 1.0);
   for (uint32_t id = 0; id < vocabulary; ++id) {
-    continuations_[id] = (std::max(preceded[id] - discount, 0.0) +
-                          discount * std::max(distinct, 1.0) / vocabulary) / all;
+    continuations_[id] =
+        (std::max(preceded[id] - discount, 0.0) + discount * std::max(distinct, 1.0) / vocabulary) /
+        all;
   }
 }
 

@@ -38,10 +38,10 @@ class NgramCounts {
   static double DiscountOf(const Sequences& sequences);
 
   uint32_t vocabulary_;
-  std::vector<uint32_t> ones_;        // by id, occurrences
-  std::vector<Counted<3>> threes_;    // occurrences
-  std::vector<Counted<2>> twos_;      // by how many tokens they are preceded
-  std::vector<double> continuations_; // by id: the probability after unknown tokens
+  std::vector<uint32_t> ones_;         // by id, occurrences
+  std::vector<Counted<3>> threes_;     // occurrences
+  std::vector<Counted<2>> twos_;       // by how many tokens they are preceded
+  std::vector<double> continuations_;  // by id: the probability after unknown tokens
   double discount_three_ = 0, discount_two_ = 0;
 };
 

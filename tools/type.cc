@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/text_input.h"
 #include "runtime/scored_stream.h"
 #include "runtime/special_tokens.h"
 #include "runtime/typing/session_predictor.h"
@@ -19,7 +20,6 @@
 #include "tools/ngram_words.h"
 #include "tools/run_options.h"
 #include "tools/typist.h"
-#include "converters/checkpoints/text_input.h"
 #include "tools/words.h"
 
 namespace kinglet {
@@ -184,7 +184,7 @@ Command AddType(Arguments& program) {
   const std::pair<const char*, double*> shares[] = {{"--omit", &options->typist.omitted},
                                                     {"--add", &options->typist.added},
                                                     {"--swap", &options->typist.swapped}};
-  const char* const about[] = {"share of the letters that are left out",
+  const char* const about[] = {"share of the letters that are omitted",
                                "share of the letters that a random touch follows",
                                "share of the letters that come before the one before"};
   for (size_t i = 0; i < 3; ++i) {

@@ -1,8 +1,8 @@
 #include "tools/typist.h"
 
 #include <algorithm>
-#include <ctime>
 #include <cmath>
+#include <ctime>
 #include <optional>
 #include <random>
 

@@ -37,16 +37,16 @@ class TextPredictor : public typing::WordPredictor {
 // What a simulated typist saw.
 struct TypingFigures {
   uint64_t words = 0;
-  double keystroke_savings = 0;  // 1 - touches and taps / letters and spaces
-  double recall_at_1 = 0, recall_at_3 = 0;  // of finished words
+  double keystroke_savings = 0;              // 1 - touches and taps / letters and spaces
+  double recall_at_1 = 0, recall_at_3 = 0;   // of finished words
   double median = 0, high = 0, longest = 0;  // microseconds of a keystroke: p50, p99, the most
 };
 
 struct TypingRun {
   const KeyboardLayout& layout;
   TypistOptions typist;
-  bool has_touch_model = true;  // otherwise each touch is its nearest key
-  uint64_t words = 0;  // the most words to type
+  bool has_touch_model = true;    // otherwise each touch is its nearest key
+  uint64_t words = 0;             // the most words to type
   std::function<Status()> check;  // called for each word; its error ends the run
 };
 

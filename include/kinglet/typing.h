@@ -30,28 +30,28 @@ enum kinglet_capitals {
 
 // What was typed since the last complete word, and what typing errors cost. A *touch* is one
 // position of the input: a few characters that it may mean, each with a cost. All costs are in
-// nats, minus the logarithm of a probability or, for touches, of a density of the place touched: d^2
-// / (2 s^2) for a distance d from the middle of a key and a deviation s. Costs are 0 or more;
+// nats, minus the logarithm of a probability or, for touches, of a density of the place touched:
+// d^2 / (2 s^2) for a distance d from the middle of a key and a deviation s. Costs are 0 or more;
 // infinity means that something never happens.
 typedef struct kinglet_typing_input {
   uint32_t struct_size;  // set by kinglet_typing_input_init
   uint32_t touches;      // number of touches, at most 64; with 0 all words are completions
   // Characters begins[i] to begins[i + 1] - 1 are those of touch i: code points, in any order, with
   // their costs. begins[0] is 0, and `begins` has touches + 1 elements. The arrays are read during
-  // the call only, and may be NULL if there are no touches. A touch without characters is an unknown
-  // letter. A letter without an accent also stands for letters with one.
+  // the call only, and may be NULL if there are no touches. A touch without characters is an
+  // unknown letter. A letter without an accent also stands for letters with one.
   const uint32_t* begins;
   const uint32_t* characters;
   const double* costs;
   double insertion;      // a touch that the word lacks; 6.5 by default
-  double deletion;       // a letter that was left out; 3.5. Apostrophes and hyphens cost nothing.
+  double deletion;       // a letter that was omitted; 3.5. Apostrophes and hyphens cost nothing.
   double transposition;  // two letters in the other order, besides the costs of their touches; 4
   double substitution;   // a letter that is none of its touch's characters; 14
-  double missing_space;  // a space that was left out; 4.5
+  double missing_space;  // a space that was omitted; 4.5
   uint32_t capitals;     // a kinglet_capitals
   uint32_t finished;     // 1: the word ends with the last touch; 0: letters may follow
-  // Microseconds of the call, after which it returns the best candidates found; 0: no limit. What is
-  // computed once for each context (kinglet_typing_prepare) is not interrupted.
+  // Microseconds of the call, after which it returns the best candidates found; 0: no limit. What
+  // is computed once for each context (kinglet_typing_prepare) is not interrupted.
   uint64_t deadline;
 } kinglet_typing_input;
 
@@ -70,7 +70,8 @@ enum kinglet_typing_kind {
 // Creates a decoder of the model's words: the tokens with a letter or a digit that are no marks of
 // the training text (the unknown word, the end of a line, "<..>", "@-@"). On success the caller
 // owns *out and destroys it with kinglet_typing_destroy. The model may be closed before that.
-// Errors: KINGLET_UNSUPPORTED (ids only, no language model, or tokens that are pieces of words),
+// Errors: KINGLET_UNSUPPORTED (ids only, no language model, tokens that are pieces of words, or a
+// small library, which lacks typing),
 // KINGLET_OUT_OF_MEMORY (also beyond the model's memory limit).
 KINGLET_API kinglet_status kinglet_typing_create(const kinglet_model* model, kinglet_typing** out);
 
@@ -105,7 +106,7 @@ KINGLET_API kinglet_status kinglet_typing_prepare(kinglet_typing* typing, kingle
 // looked at, and of all the 8 most promising ones are tried with every second word, where they may
 // be nearly as good as the best candidate. Of candidates that read alike the best counts; equal
 // scores are in byte order. Otherwise the answer is that of trying all words. Candidates whose
-// scores are 8 nats below the best one's are left out.
+// scores are 8 nats below the best one's are omitted.
 //
 // `buffer`, of `capacity` bytes, gets the candidates' texts, each with a NUL; offsets[i] becomes
 // the byte at which text i begins, and offsets[*count] the end of the last one. `offsets` has room
@@ -117,11 +118,12 @@ KINGLET_API kinglet_status kinglet_typing_prepare(kinglet_typing* typing, kingle
 // Errors: KINGLET_INVALID_ARGUMENT (a cost that is negative or NaN, more than 64 touches, begins
 // that descend, a character that is no code point, unknown capitals), KINGLET_BUFFER_TOO_SMALL,
 // KINGLET_OUT_OF_MEMORY and those of kinglet_typing_prepare.
-KINGLET_API kinglet_status kinglet_typing_find(
-    kinglet_typing* typing, kinglet_session* session, uint32_t lane,
-    const kinglet_typing_input* input, uint32_t k, char* buffer, uint64_t capacity,
-    uint64_t* needed, uint64_t* offsets, double* log_probabilities, double* costs, uint32_t* kinds,
-    uint32_t* count, int32_t* complete);
+KINGLET_API kinglet_status kinglet_typing_find(kinglet_typing* typing, kinglet_session* session,
+                                               uint32_t lane, const kinglet_typing_input* input,
+                                               uint32_t k, char* buffer, uint64_t capacity,
+                                               uint64_t* needed, uint64_t* offsets,
+                                               double* log_probabilities, double* costs,
+                                               uint32_t* kinds, uint32_t* count, int32_t* complete);
 
 #ifdef __cplusplus
 }  // extern "C"

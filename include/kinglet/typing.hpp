@@ -110,9 +110,10 @@ class Typing {
     }
     TypingAnswer answer = {{}, complete != 0};
     for (uint32_t i = 0; status == KINGLET_OK && i < count; ++i) {
-      answer.candidates.push_back({buffer.substr(static_cast<size_t>(offsets[i]),
-                                                 static_cast<size_t>(offsets[i + 1] - offsets[i] - 1)),
-                                   log_probabilities[i], costs[i], kinds[i]});
+      answer.candidates.push_back(
+          {buffer.substr(static_cast<size_t>(offsets[i]),
+                         static_cast<size_t>(offsets[i + 1] - offsets[i] - 1)),
+           log_probabilities[i], costs[i], kinds[i]});
     }
     return ResultOf(status, std::move(answer));
   }

@@ -16,6 +16,12 @@ using typing::Capitals;
 using typing::kMostTouches;
 using typing::TypingQuestion;
 
+// A decoder takes more code than a small library has room for (docs/TYPING.md). Code that follows
+// in the `else` of a constant condition is dropped.
+Status LeftOutTyping() {
+  return LeftOut("typing", "model", "a library with typing", "one of language models alone");
+}
+
 // The size of the structure's first version, which is this one.
 constexpr uint32_t kSmallestTypingInput = sizeof(kinglet_typing_input);
 
@@ -60,8 +66,7 @@ Status ReadTouches(const char* function, const kinglet_typing_input& input,
   const uint32_t all = input.begins[input.touches];
   KINGLET_ASSIGN_OR_RETURN(const auto characters,
                            ReadArray(function, "input->characters", input.characters, all));
-  KINGLET_ASSIGN_OR_RETURN(const auto costs,
-                           ReadArray(function, "input->costs", input.costs, all));
+  KINGLET_ASSIGN_OR_RETURN(const auto costs, ReadArray(function, "input->costs", input.costs, all));
   touches.characters.reserve(all);
   for (uint32_t i = 0; i < all; ++i) {
     if (characters[i] > 0x10FFFF || (characters[i] >= 0xD800 && characters[i] < 0xE000)) {
@@ -126,13 +131,26 @@ Status UseLane(const char* function, kinglet_typing* typing, kinglet_session* se
   return {};
 }
 
+Result<typing::TypingAnswer> FindCandidates(kinglet_typing& typing,
+                                            const TypingQuestion& question) {
+  if constexpr (kSmallBuild) {
+    return LeftOutTyping();
+  } else {
+    return typing.decoder.Find(typing.predictor, question);
+  }
+}
+
 template <class Set>
 kinglet_status SetWords(const char* function, kinglet_typing* typing, const char* texts,
                         const uint64_t* offsets, uint64_t count, const Set& set) {
   return With(function, "typing", typing, [&]() -> Status {
     KINGLET_ASSIGN_OR_RETURN(const auto words, ReadWords(function, texts, offsets, count));
-    set(typing->decoder, words);
-    return {};
+    if constexpr (kSmallBuild) {
+      return LeftOutTyping();
+    } else {
+      set(typing->decoder, words);
+      return {};
+    }
   });
 }
 
@@ -159,10 +177,14 @@ kinglet_status kinglet_typing_create(const kinglet_model* model, kinglet_typing*
   const char* const function = __func__;
   return kinglet::With(function, "model", model, [&]() -> Status {
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    KINGLET_ASSIGN_OR_RETURN(auto words, kinglet::typing::TypingVocabulary::Of(model->model));
-    *out = std::make_unique<kinglet_typing>(kinglet_typing{TypingDecoder(std::move(words)), {}})
-               .release();
-    return {};
+    if constexpr (kinglet::kSmallBuild) {
+      return kinglet::LeftOutTyping();
+    } else {
+      KINGLET_ASSIGN_OR_RETURN(auto words, kinglet::typing::TypingVocabulary::Of(model->model));
+      *out = std::make_unique<kinglet_typing>(kinglet_typing{TypingDecoder(std::move(words)), {}})
+                 .release();
+      return {};
+    }
   });
 }
 
@@ -185,7 +207,11 @@ kinglet_status kinglet_typing_prepare(kinglet_typing* typing, kinglet_session* s
   const char* const function = __func__;
   return kinglet::Guard([&]() -> Status {
     KINGLET_RETURN_IF_ERROR(kinglet::UseLane(function, typing, session, lane));
-    return typing->decoder.Prepare(typing->predictor);
+    if constexpr (kinglet::kSmallBuild) {
+      return kinglet::LeftOutTyping();
+    } else {
+      return typing->decoder.Prepare(typing->predictor);
+    }
   });
 }
 
@@ -199,8 +225,7 @@ kinglet_status kinglet_typing_find(kinglet_typing* typing, kinglet_session* sess
     KINGLET_RETURN_IF_ERROR(kinglet::UseLane(function, typing, session, lane));
     KINGLET_ASSIGN_OR_RETURN(auto question, kinglet::ReadTypingQuestion(function, input));
     question.count = k;
-    KINGLET_ASSIGN_OR_RETURN(const auto answer,
-                             typing->decoder.Find(typing->predictor, question));
+    KINGLET_ASSIGN_OR_RETURN(const auto answer, kinglet::FindCandidates(*typing, question));
     std::string texts;
     std::vector<uint64_t> begins = {0};
     for (const auto& candidate : answer.candidates) {

@@ -66,13 +66,11 @@ Status TypingDecoder::Prepare(WordPredictor& predictor) {
   const WordTrie& trie = words_->trie();
   const std::span<float> scores = scores_.scores();
   for (uint32_t entry = 0; entry < trie.entries(); ++entry) {
-    const bool counts =
-        !words_->Joins(entry) && (is_left_out_.empty() || !is_left_out_[entry]);
+    const bool counts = !words_->Joins(entry) && (is_left_out_.empty() || !is_left_out_[entry]);
     scores[entry] = counts ? by_id_[trie.value(entry)] : static_cast<float>(-kNever);
   }
   scores_.Finish();
-  log_unknown_ =
-      words_->unknown() ? static_cast<double>(by_id_[*words_->unknown()]) : kLogUnknown;
+  log_unknown_ = words_->unknown() ? static_cast<double>(by_id_[*words_->unknown()]) : kLogUnknown;
   version_ = predictor.version();
   return {};
 }
@@ -95,10 +93,8 @@ Result<const EntryScores*> TypingDecoder::ScoresAfter(WordPredictor& predictor, 
   const WordTrie& trie = words_->trie();
   for (uint32_t entry = 0; entry < trie.entries(); ++entry) {
     const bool counts = is_left_out_.empty() || !is_left_out_[entry];
-    const auto space =
-        static_cast<float>(words_->Joins(entry) ? 0 : costs_.errors().missing_space);
-    made.scores()[entry] =
-        counts ? by_id_[trie.value(entry)] - space : static_cast<float>(-kNever);
+    const auto space = static_cast<float>(words_->Joins(entry) ? 0 : costs_.errors().missing_space);
+    made.scores()[entry] = counts ? by_id_[trie.value(entry)] - space : static_cast<float>(-kNever);
   }
   made.Finish();
   after_.back().id = id;
@@ -188,47 +184,53 @@ class TypingDecoder::Search {
     if (!decoder_.IsAllowed(PlainLetters(text))) return;
     const double log_probability = decoder_.log_unknown_ + words_.LogShareOfUnknown(lower);
     if (log_probability == -kNever || question_.count == 0) return;
-    Offer({WithCapitals(text, question_.capitals), log_probability, cost,
-           TypingCandidate::Kind::kTyped, {words_.unknown().value_or(0), 0}});
+    Offer({WithCapitals(text, question_.capitals),
+           log_probability,
+           cost,
+           TypingCandidate::Kind::kTyped,
+           {words_.unknown().value_or(0), 0}});
   }
 
   void OfferWords() {
     WordQuestion question = Question(0, touches(), question_.is_finished, question_.capitals);
     question.margin = question_.margin;
     for (const FoundWord& word : Find(decoder_.scores_, question)) {
-      Offer({Written(word.entry), word.score + word.cost, word.cost, TypingCandidate::Kind::kWord,
+      Offer({Written(word.entry),
+             word.score + word.cost,
+             word.cost,
+             TypingCandidate::Kind::kWord,
              {words_.trie().value(word.entry), 0}});
     }
   }
 
-  // The best that second words from `cut` on may add to a score of at least `floor`: exact for words
-  // that join, whose probability is at most 1; for others the estimate of kEstimate.
-  double SecondPart(size_t cut, double floor) {
+  // The best that second words from `split` on may add to a score of at least `lowest`: exact for
+  // words that join, whose probability is at most 1; for others the estimate of kEstimate.
+  double SecondPart(size_t split, double lowest) {
     double best = -kNever;
-    WordQuestion question = Question(cut, touches(), question_.is_finished, Capitals::kAsWritten);
+    WordQuestion question = Question(split, touches(), question_.is_finished, Capitals::kAsWritten);
     question.count = 1;
-    question.floor = floor;
+    question.lowest = lowest;
     if (words_.has_joining()) {
       for (const FoundWord& word : Find(decoder_.joining_, question)) best = word.score;
     }
     if (question_.errors.missing_space == kNever) return best;
     const double more = kEstimate - question_.errors.missing_space;
-    question.floor = std::max(best, floor) - more;
+    question.lowest = std::max(best, lowest) - more;
     for (const FoundWord& word : Find(decoder_.scores_, question)) {
       best = std::max(best, std::min(word.score + more, -question_.errors.missing_space));
     }
     return best;
   }
 
-  // The best words that end after `cut` touches. Those of the last question are kept while its
+  // The best words that end after `split` touches. Those of the last question are kept while its
   // touches are the beginning of this one's.
-  const std::vector<FoundWord>& FirstWords(size_t cut) {
+  const std::vector<FoundWord>& FirstWords(size_t split) {
     std::vector<std::vector<FoundWord>>& kept = decoder_.first_words_;
-    if (cut < kept.size()) return kept[cut];
-    WordQuestion question = Question(0, cut, true, question_.capitals);
+    if (split < kept.size()) return kept[split];
+    WordQuestion question = Question(0, split, true, question_.capitals);
     question.count = kFirstWords;
     question.margin = kNear;
-    kept.resize(cut);
+    kept.resize(split);
     std::vector<FoundWord> found = Find(decoder_.scores_, question);
     kept.push_back(std::move(found));
     return kept.back();
@@ -238,40 +240,40 @@ class TypingDecoder::Search {
   Status OfferTwoWords() {
     struct First {
       double estimate;
-      size_t cut;
+      size_t split;
       FoundWord word;
     };
     if (question_.count == 0 || decoder_.costs_.is_impossible()) return {};
     const double space = words_.has_joining() ? 0 : question_.errors.missing_space;
-    const double floor =
+    const double lowest =
         best_.empty() ? -kNever : std::max(Floor(), best_.front().score() - kNear);
     std::vector<First> firsts;
-    for (size_t cut = 1; cut < touches(); ++cut) {
-      const std::vector<FoundWord>& words = FirstWords(cut);
+    for (size_t split = 1; split < touches(); ++split) {
+      const std::vector<FoundWord>& words = FirstWords(split);
       if (was_stopped_) {
-        decoder_.first_words_.resize(cut);
+        decoder_.first_words_.resize(split);
         return {};
       }
-      const double least = decoder_.costs_.Rest(cut, touches()) + space;
-      if (words.empty() || words[0].score - least < floor) continue;
-      const double second = SecondPart(cut, floor - words[0].score);
+      const double least = decoder_.costs_.Rest(split, touches()) + space;
+      if (words.empty() || words[0].score - least < lowest) continue;
+      const double second = SecondPart(split, lowest - words[0].score);
       for (const FoundWord& word : words) {
         const double estimate = word.score + second;
-        if (estimate >= floor && estimate > -kNever) firsts.push_back({estimate, cut, word});
+        if (estimate >= lowest && estimate > -kNever) firsts.push_back({estimate, split, word});
       }
       if (was_stopped_) return {};
     }
     std::stable_sort(firsts.begin(), firsts.end(),
                      [](const First& a, const First& b) { return a.estimate > b.estimate; });
     if (firsts.size() > kFirstWords) firsts.resize(kFirstWords);
-    for (const auto& [estimate, cut, first] : firsts) {
+    for (const auto& [estimate, split, first] : firsts) {
       const uint32_t id = words_.trie().value(first.entry);
       KINGLET_ASSIGN_OR_RETURN(const EntryScores* const scores,
                                decoder_.ScoresAfter(predictor_, id));
       const Capitals capitals =
           question_.capitals == Capitals::kAll ? Capitals::kAll : Capitals::kAsWritten;
-      WordQuestion question = Question(cut, touches(), question_.is_finished, capitals);
-      question.floor = Floor() - first.score;
+      WordQuestion question = Question(split, touches(), question_.is_finished, capitals);
+      question.lowest = Floor() - first.score;
       for (const FoundWord& second : Find(*scores, question)) {
         const bool joins = words_.Joins(second.entry);
         const double missing = joins ? 0 : question_.errors.missing_space;
@@ -279,7 +281,8 @@ class TypingDecoder::Search {
         Offer({Written(first.entry) + (joins ? "" : " ") +
                    WithCapitals(words_.Text(second_id), capitals),
                first.score + first.cost + second.score + second.cost + missing,
-               first.cost + second.cost + missing, TypingCandidate::Kind::kTwoWords,
+               first.cost + second.cost + missing,
+               TypingCandidate::Kind::kTwoWords,
                {id, second_id}});
       }
       if (was_stopped_) return {};
@@ -316,8 +319,7 @@ void TypingDecoder::KeepFirstWords(const TypingQuestion& question) {
   asked_ = question;
 }
 
-Result<TypingAnswer> TypingDecoder::Find(WordPredictor& predictor,
-                                         const TypingQuestion& question) {
+Result<TypingAnswer> TypingDecoder::Find(WordPredictor& predictor, const TypingQuestion& question) {
   KINGLET_RETURN_IF_ERROR(Prepare(predictor));
   KeepFirstWords(question);
   // Contexts with one more word have the cost of a missing space in them.

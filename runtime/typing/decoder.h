@@ -28,7 +28,7 @@ class WordPredictor {
   virtual uint64_t version() const = 0;
   // out[id] becomes the log-probability that token `id` comes next.
   virtual Status Next(std::span<float> out) = 0;
-  // The same after one more token.
+  // Like Next, after one more token.
   virtual Status After(uint32_t id, std::span<float> out) = 0;
   // The error of a call that was cancelled, once.
   virtual Status TakeCancellation() { return {}; }
@@ -40,7 +40,7 @@ struct TypingQuestion {
   Capitals capitals = Capitals::kAsWritten;
   bool is_finished = false;  // the word ends here; otherwise letters may follow
   size_t count = 3;          // the most candidates
-  double margin = 8;        // candidates whose scores are this much lower than the best are none
+  double margin = 8;         // candidates whose scores are this much lower than the best are none
   // After this time the search ends with what it has.
   std::optional<std::chrono::steady_clock::time_point> deadline;
 };
@@ -79,10 +79,11 @@ class TypingDecoder {
   explicit TypingDecoder(std::shared_ptr<const TypingVocabulary> words);
 
   const TypingVocabulary& words() const { return *words_; }
-  // From now on these words are never candidates, in any spelling that differs in capitals, accents,
-  // apostrophes and hyphens only.
+  // From now on these words are never candidates, in any spelling that differs in capitals,
+  // accents, apostrophes and hyphens only.
   void SetBlocked(std::span<const std::string> words);
-  // From now on only these words, and sequences of two of them, are candidates. None: all are.
+  // From now on only these words, and sequences of two of them, are candidates; without words all
+  // are.
   void SetAllowed(std::span<const std::string> words);
 
   // The candidates of the highest score, which is the log-probability minus the cost. Candidates
@@ -119,7 +120,7 @@ class TypingDecoder {
   double log_unknown_ = 0;
   TypingQuestion asked_;
   std::vector<std::vector<FoundWord>> first_words_;  // by touches, of the last question
-  std::vector<After> after_;  // by first word, the one used last at the end
+  std::vector<After> after_;                         // by first word, the one used last at the end
 };
 
 }  // namespace kinglet::typing

@@ -30,7 +30,7 @@ class LetterModel {
   size_t ClassOf(char32_t letter) const;
   double Probability(size_t two_before, size_t before, size_t letter) const;
 
-  Letters frequent_;  // ascending; letter i is of class i + 1
+  Letters frequent_;              // ascending; letter i is of class i + 1
   std::vector<uint16_t> threes_;  // [two before][before][letter]
   std::vector<uint32_t> twos_, ones_, pairs_before_;
   uint64_t total_ = 0;

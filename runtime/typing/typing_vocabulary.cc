@@ -37,9 +37,9 @@ Result<std::shared_ptr<const TypingVocabulary>> TypingVocabulary::Of(
   const Vocabulary& vocabulary = *model->vocabulary();
   std::shared_ptr<TypingVocabulary> made(new TypingVocabulary);
   KINGLET_ASSIGN_OR_RETURN(
-      made->memory_, ClaimMemory(model->budget(),
-                                 WordTrie::BytesOf(vocabulary.size(), vocabulary.word_bytes()),
-                                 "typing", "words"));
+      made->memory_,
+      ClaimMemory(model->budget(), WordTrie::BytesOf(vocabulary.size(), vocabulary.word_bytes()),
+                  "typing", "words"));
   made->unknown_ = SpecialTokensOf(*model).unknown;
   std::vector<std::pair<Letters, uint32_t>> words;
   std::vector<bool> joins(vocabulary.size());
@@ -74,7 +74,8 @@ Result<std::shared_ptr<const TypingVocabulary>> TypingVocabulary::Of(
 }
 
 std::string TypingVocabulary::Text(uint32_t id) const {
-  return model_->text() != nullptr ? model_->text()->Spell(id).text : model_->vocabulary()->Word(id);
+  return model_->text() != nullptr ? model_->text()->Spell(id).text
+                                   : model_->vocabulary()->Word(id);
 }
 
 }  // namespace kinglet::typing

@@ -87,7 +87,7 @@ std::vector<FoundWord> WordSearch::Find(const WordTrie& trie, const EntryScores&
   const bool is_finished = question.is_finished;
   const ErrorCosts& errors = costs.errors();
   // The score that a word must reach.
-  double least = question.floor;
+  double least = question.lowest;
   const auto threshold = [&] { return least - kRounding; };
   const auto offer = [&](const FoundWord& word) {
     if (word.score < least || word.score == -kNever) return;
@@ -107,8 +107,8 @@ std::vector<FoundWord> WordSearch::Find(const WordTrie& trie, const EntryScores&
       bool counts = scores[entry] - cost >= least;
       for (uint32_t other = trie.FirstEntry(node); counts && question.alike && other < last_entry;
            ++other) {
-        const bool is_before = scores[other] > scores[entry] ||
-                               (scores[other] == scores[entry] && other < entry);
+        const bool is_before =
+            scores[other] > scores[entry] || (scores[other] == scores[entry] && other < entry);
         counts = counts && !(is_before && question.alike(entry, other));
       }
       if (counts) offer({scores[entry] - cost, cost, entry});
@@ -160,10 +160,10 @@ std::vector<FoundWord> WordSearch::Find(const WordTrie& trie, const EntryScores&
       // What the touches after the first i, and letters of the subtree, cost at least.
       const auto rest = [&](size_t i) {
         const size_t left = n - i;
-        const double more =
-            left > longest  ? static_cast<double>(left - longest) * costs.more_to_insert()
-            : left < fewest ? static_cast<double>(fewest - left) * errors.deletion
-                            : 0;
+        const double more = left > longest
+                                ? static_cast<double>(left - longest) * costs.more_to_insert()
+                            : left < fewest ? static_cast<double>(fewest - left) * errors.deletion
+                                            : 0;
         return costs.Rest(first + i, end) + more;
       };
       Row row;

@@ -75,11 +75,11 @@ inline bool IsBetter(const FoundWord& a, const FoundWord& b) {
 
 // What to look for.
 struct WordQuestion {
-  size_t first, last;     // the touches
-  bool is_finished;       // the word ends with the touches; otherwise letters may follow them
-  size_t count;           // the most words to find
-  double floor = -kNever;  // words with lower scores are not wanted,
-  double margin = kNever;  // and neither are those that are this much worse than the best one
+  size_t first, last;       // the touches
+  bool is_finished;         // the word ends with the touches; otherwise letters may follow them
+  size_t count;             // the most words to find
+  double lowest = -kNever;  // words with lower scores are not wanted,
+  double margin = kNever;   // and neither are those that are this much worse than the best one
   // Whether two entries of one node read alike, so that only the more probable one counts. Null if
   // no two do.
   std::function<bool(uint32_t, uint32_t)> alike = nullptr;
@@ -97,7 +97,7 @@ class WordSearch {
   //
   // A node's bound is the largest log-probability of its subtree minus a bound of every alignment's
   // cost: the least in the row of costs, each with what the touches and letters to come must cost.
-  // Costs in a row that lead to no word of the answer are left out.
+  // Costs in a row that lead to no word of the answer are omitted.
   std::vector<FoundWord> Find(const WordTrie& trie, const EntryScores& scores,
                               const TouchCosts& costs, const WordQuestion& question,
                               const StopSearch& stop, bool& was_stopped);
@@ -110,8 +110,9 @@ class WordSearch {
   };
   struct Open {
     double bound;
-    double cost;     // a bound of the cost of every word in the subtree
-    double reached;  // the least cost of an alignment of all touches with a beginning of the letters
+    double cost;  // a bound of the cost of every word in the subtree
+    double
+        reached;  // the least cost of an alignment of all touches with a beginning of the letters
     uint32_t node;
     Row row, before;  // of the node, and of the node above
   };

@@ -23,9 +23,8 @@ WordTrie::WordTrie(std::vector<std::pair<Letters, uint32_t>> words) {
     typed_.push_back({letter, static_cast<uint16_t>(label)});
     if (base != letter) typed_.push_back({base, static_cast<uint16_t>(label)});
   }
-  std::stable_sort(typed_.begin(), typed_.end(), [](const Typed& a, const Typed& b) {
-    return a.character < b.character;
-  });
+  std::stable_sort(typed_.begin(), typed_.end(),
+                   [](const Typed& a, const Typed& b) { return a.character < b.character; });
   const auto open = [this](uint16_t label) {
     labels_.push_back(label);
     ends_.push_back(0);
@@ -75,9 +74,9 @@ WordTrie::WordTrie(std::vector<std::pair<Letters, uint32_t>> words) {
 }
 
 std::span<const WordTrie::Typed> WordTrie::Labels(char32_t character) const {
-  const auto [first, last] = std::equal_range(
-      typed_.begin(), typed_.end(), Typed{character, 0},
-      [](const Typed& a, const Typed& b) { return a.character < b.character; });
+  const auto [first, last] =
+      std::equal_range(typed_.begin(), typed_.end(), Typed{character, 0},
+                       [](const Typed& a, const Typed& b) { return a.character < b.character; });
   return {first, last};
 }
 

@@ -12,12 +12,12 @@ from support import demo, refused
 
 def finds_words(model):
     session = model.session()
-    session.step(model.vocabulary["the"])
+    session.step(model.vocabulary.id("the"))
     keyboard = model.keyboard()
     keyboard.prepare(session)
     found = keyboard.find(session, "worl", 3)
     assert found[0].text == "world" and found[0].kind == "word" and found[0].cost == 0, found
-    assert found[0].log_probability == session.log_probability(model.vocabulary["world"])
+    assert found[0].log_probability == session.log_probability(model.vocabulary.id("world"))
     assert keyboard.complete
     assert keyboard.find(session, "wrold", 1, finished=True)[0].text == "world"
     assert keyboard.find(session, "wrold", 1, finished=True, capitals="all")[0].text == "WORLD"

@@ -44,7 +44,8 @@ TEST(NgramWords, TrigramsFollowTheDefinition) {
     const auto found = ones.find({w});
     const double count = found == ones.end() ? 0 : found->second;
     return (std::max(count - Discount(ones), 0.0) +
-            Discount(ones) * static_cast<double>(ones.size()) / kVocabulary) / all_ones;
+            Discount(ones) * static_cast<double>(ones.size()) / kVocabulary) /
+           all_ones;
   };
   const auto mixed = [](const std::map<Ids, int>& counts, const Ids& before, uint32_t w,
                         double lower) {

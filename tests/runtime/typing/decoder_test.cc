@@ -100,9 +100,8 @@ class BruteForce {
     AddTyped(question, p[2], all);
     AddTwoWords(predictor, question, p, all);
     std::vector<Brute> best = Best(all, question.count);
-    std::erase_if(best, [&](const Brute& one) {
-      return one.score < best.front().score - question.margin;
-    });
+    std::erase_if(
+        best, [&](const Brute& one) { return one.score < best.front().score - question.margin; });
     return best;
   }
 
@@ -137,30 +136,29 @@ class BruteForce {
 
   struct First {
     Brute word;
-    size_t id, cut;
+    size_t id, split;
     double estimate;
   };
-  // The first words of a cut, with what a second word may add.
-  void AddFirsts(const TypingQuestion& question, size_t cut, const std::vector<float>& p,
+  // The first words of a split, with what a second word may add.
+  void AddFirsts(const TypingQuestion& question, size_t split, const std::vector<float>& p,
                  std::vector<First>& firsts) const {
     const ErrorCosts& errors = question.errors;
     double second = -kInfinity;
     std::vector<First> found;
     for (size_t id = 0; id < words_.size(); ++id) {
       if (!IsWord(id)) continue;
-      const double rest = CostOf(words_[id], question.touches, cut, question.touches.count(),
+      const double rest = CostOf(words_[id], question.touches, split, question.touches.count(),
                                  errors, question.is_finished);
       const double space = errors.missing_space;
-      second = std::max(second,
-                        Joins(id) ? -rest
-                                  : std::min(p[id] - rest + TypingDecoder::kEstimate, 0.0) - space);
+      second = std::max(
+          second,
+          Joins(id) ? -rest : std::min(p[id] - rest + TypingDecoder::kEstimate, 0.0) - space);
       if (Joins(id)) continue;
-      const double cost = CostOf(words_[id], question.touches, 0, cut, errors, true);
-      found.push_back({{Raised(words_[id], question.capitals), p[id] - cost, cost}, id, cut, 0});
+      const double cost = CostOf(words_[id], question.touches, 0, split, errors, true);
+      found.push_back({{Raised(words_[id], question.capitals), p[id] - cost, cost}, id, split, 0});
     }
-    std::stable_sort(found.begin(), found.end(), [](const First& a, const First& b) {
-      return a.word.score > b.word.score;
-    });
+    std::stable_sort(found.begin(), found.end(),
+                     [](const First& a, const First& b) { return a.word.score > b.word.score; });
     std::vector<First> kept;
     for (First first : found) {
       const bool is_new = std::none_of(kept.begin(), kept.end(), [&](const First& other) {
@@ -178,11 +176,12 @@ class BruteForce {
     if (!has_joining_ && std::isinf(question.errors.missing_space)) return;
     const std::vector<Brute> best = Best(all, question.count);
     if (best.empty()) return;
-    double floor = best.front().score - TypingDecoder::kNear;
-    if (best.size() == question.count) floor = std::max(floor, best.back().score);
+    double lowest = best.front().score - TypingDecoder::kNear;
+    if (best.size() == question.count) lowest = std::max(lowest, best.back().score);
     std::vector<First> firsts;
-    for (size_t cut = 1; cut < question.touches.count(); ++cut) AddFirsts(question, cut, p, firsts);
-    std::erase_if(firsts, [&](const First& first) { return first.estimate < floor - 1e-9; });
+    for (size_t split = 1; split < question.touches.count(); ++split)
+      AddFirsts(question, split, p, firsts);
+    std::erase_if(firsts, [&](const First& first) { return first.estimate < lowest - 1e-9; });
     std::stable_sort(firsts.begin(), firsts.end(),
                      [](const First& a, const First& b) { return a.estimate > b.estimate; });
     if (firsts.size() > TypingDecoder::kFirstWords) {
@@ -193,7 +192,7 @@ class BruteForce {
       EXPECT_TRUE(predictor.After(static_cast<uint32_t>(first.id), next).ok());
       for (size_t id = 0; id < words_.size(); ++id) {
         if (!IsWord(id)) continue;
-        const double cost = CostOf(words_[id], question.touches, first.cut,
+        const double cost = CostOf(words_[id], question.touches, first.split,
                                    question.touches.count(), question.errors, question.is_finished);
         const double space = Joins(id) ? 0 : question.errors.missing_space;
         const Capitals capitals =
@@ -247,8 +246,7 @@ TEST(TypingDecoder, EqualsBruteForceForAThousandWords) {
 TEST(TypingDecoder, EqualsBruteForceWithTwoWords) {
   std::vector<std::string> words = MadeUpWords(70);
   words.insert(words.end(), {"don", "it", "'t", "'s", "'ll"});
-  TypingDecoder decoder(
-      WordsOf(words, TextTables{false, WordRule{WordRule::Rule::kWikiText}}));
+  TypingDecoder decoder(WordsOf(words, TextTables{false, WordRule{WordRule::Rule::kWikiText}}));
   const BruteForce brute(words, decoder.words(), true);
   size_t of_two_words = 0;
   for (uint64_t i = 0; i < 120; ++i) {
@@ -323,8 +321,10 @@ TEST(TypingDecoder, CapitalsAreThoseOfThePosition) {
 }
 
 TEST(TypingDecoder, AccentsAndApostrophesNeedNotBeTyped) {
-  TypingDecoder decoder(
-      WordsOf({"don't", "<eos>", "<unk>", "caf\xC3\xA9", "cafe", "stra\xC3\x9F" "e", "x-ray"}));
+  TypingDecoder decoder(WordsOf({"don't", "<eos>", "<unk>", "caf\xC3\xA9", "cafe",
+                                 "stra\xC3\x9F"
+                                 "e",
+                                 "x-ray"}));
   EXPECT_EQ(Ask(decoder, "dont", 1), Texts{"don't"});
   EXPECT_EQ(Ask(decoder, "xray", 1), Texts{"x-ray"});
   Texts found = Ask(decoder, "cafe", 2);
@@ -341,7 +341,8 @@ TEST(TypingDecoder, AccentsAndApostrophesNeedNotBeTyped) {
 }
 
 TEST(TypingDecoder, BlockedWordsAreBlockedInEverySpelling) {
-  TypingDecoder decoder(WordsOf({"don't", "<eos>", "<unk>", "caf\xC3\xA9", "cafe", "Cafe", "dont"}));
+  TypingDecoder decoder(
+      WordsOf({"don't", "<eos>", "<unk>", "caf\xC3\xA9", "cafe", "Cafe", "dont"}));
   const Texts blocked = {"CAF\xC3\x89", "dont"};
   decoder.SetBlocked(blocked);
   EXPECT_EQ(Ask(decoder, "cafe", 9), Texts{});

@@ -13,8 +13,8 @@ TEST(Letters, AreLowerCaseCodePoints) {
 
 TEST(Letters, LoseAccentsThatHaveOneBase) {
   EXPECT_EQ(WithoutAccent(0xE9), U'e');
-  EXPECT_EQ(WithoutAccent(0x1EC7), U'e');  // two marks
-  EXPECT_EQ(WithoutAccent(0xDF), 0xDFU);   // sharp s has no accent
+  EXPECT_EQ(WithoutAccent(0x1EC7), U'e');     // two marks
+  EXPECT_EQ(WithoutAccent(0xDF), 0xDFU);      // sharp s has no accent
   EXPECT_EQ(WithoutAccent(0xAC00), 0xAC00U);  // a syllable has two letters
 }
 

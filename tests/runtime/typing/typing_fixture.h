@@ -74,7 +74,8 @@ class Typist {
       if (Happens()) continue;
       typed += letter;
       if (Happens()) typed += static_cast<char>('a' + random_() % 26);
-      if (typed.size() > 1 && Happens()) std::swap(typed[typed.size() - 1], typed[typed.size() - 2]);
+      if (typed.size() > 1 && Happens())
+        std::swap(typed[typed.size() - 1], typed[typed.size() - 2]);
     }
     Touches touches;
     for (const char letter : typed) {
@@ -86,9 +87,7 @@ class Typist {
   }
 
  private:
-  bool Happens() {
-    return std::uniform_real_distribution<double>(0, 1)(random_) < errors_;
-  }
+  bool Happens() { return std::uniform_real_distribution<double>(0, 1)(random_) < errors_; }
   static std::pair<double, double> PlaceOf(char letter) {
     const std::string rows[] = {"qwertyuiop", "asdfghjkl", "zxcvbnm"};
     for (size_t row = 0; row < 3; ++row) {

@@ -38,11 +38,11 @@ TEST(WordSearch, StopsWhenItIsTold) {
   EXPECT_EQ(all.size(), trie.entries());
   EXPECT_FALSE(was_stopped);
   int calls = 0;
-  const auto some = search.Find(trie, scores, costs, question, [&] { return ++calls == 2; },
-                                was_stopped);
+  const auto some = search.Find(
+      trie, scores, costs, question, [&] { return ++calls == 2; }, was_stopped);
   EXPECT_TRUE(was_stopped);
   EXPECT_LT(some.size(), all.size());
-  question.floor = 1;
+  question.lowest = 1;
   EXPECT_TRUE(search.Find(trie, scores, costs, question, nullptr, was_stopped).empty());
 }
 
