@@ -15,9 +15,11 @@ TEST(KeyboardLayout, KeysAreWhereTheRowsHaveThem) {
   EXPECT_EQ(layout.end().x, 9);
   const auto near = layout.At({1.5, 1}, 0.5);
   for (const auto& [character, cost] : near) {
-    if (character == 's') EXPECT_EQ(cost, 0);
-    if (character == 'd') EXPECT_EQ(cost, 2);  // 1 / (2 x 0.25)
-    if (character == 'w') EXPECT_EQ(cost, 2.5);
+    const double expected = character == 's'   ? 0
+                            : character == 'd' ? 2  // 1 / (2 x 0.25)
+                            : character == 'w' ? 2.5
+                                               : cost;
+    EXPECT_EQ(cost, expected);
     EXPECT_NE(character, U'p');
   }
   EXPECT_GT(near.size(), 6u);
