@@ -52,6 +52,7 @@ TensorIds OutputTables(const Plan& plan) {
       std::visit(
           Overloaded{[&](const MatVec& product) { Take(plan, product.weight, ids); },
                      [&](const PartialProducts& partial) { Take(plan, partial.table, ids); },
+                     [&](const CodedProduct& product) { Take(plan, product.table, ids); },
                      []<OneOf<CacheAppend, EmbedRow, LayerNorm, CodedSums, Quantise, Add, AddScalar,
                               AddPositionRow, AddSinusoids, AddQueryBias, WindowAttention,
                               LogSumExp, CacheWeights, LstmGates, GruGates, RnnGates, QrnnGates,

@@ -160,6 +160,12 @@ void Fields(MaybeConst<NeuralCache> auto& self, auto& visit) {
   visit.Value("start", self.start);
 }
 
+void Fields(MaybeConst<RecurrentProjection> auto& self, auto& visit) {
+  visit.Value("outputs", self.outputs);
+  visit.Tensor("weight", self.weight);
+  visit.Quantiser("input", self.input);
+}
+
 void Fields(MaybeConst<RecurrentLayer> auto& self, auto& visit) {
   visit.Value("cell", self.cell);
   visit.Value("units", self.units);
@@ -168,6 +174,7 @@ void Fields(MaybeConst<RecurrentLayer> auto& self, auto& visit) {
   visit.Tensor("recurrent_weight", self.recurrent_weight);
   visit.Tensor("recurrent_bias", self.recurrent_bias);
   visit.Quantiser("output", self.output);
+  visit.Part("projection", self.projection);
 }
 
 void Fields(MaybeConst<GlobalAttention> auto& self, auto& visit) {

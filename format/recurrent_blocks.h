@@ -45,18 +45,31 @@ inline uint32_t GatesOf(RecurrentCell cell) {
   return 1;
 }
 
-// n = units, m = units of the layer before, or the decoder's inputs; G = GatesOf(cell).
+// Makes an LSTM's output narrower (Sak et al. 2014; `proj_size` of torch.nn.LSTM): the layer's
+// output, which is the h of its next token and the next layer's input, is the weight times h.
+struct RecurrentProjection {
+  uint32_t outputs;  // p
+  TensorId weight;   // [p, n]
+  // Quantises h; present iff the layer's output has a quantiser.
+  std::optional<ActivationQuantiser> input;
+};
+
+// n = units, p = Outputs() = n without a projection, m = outputs of the layer before, or the
+// decoder's inputs; G = GatesOf(cell).
 struct RecurrentLayer {
   RecurrentCell cell;
   uint32_t units;
   TensorId input_weight;               // [G n, m]
   std::optional<TensorId> input_bias;  // [G n]
-  // U: [G n, n]; of a QRNN [G n, m], absent where its window (filter width) is one token.
+  // U: [G n, p]; of a QRNN [G n, m], absent where its window (filter width) is one token.
   std::optional<TensorId> recurrent_weight;
   std::optional<TensorId> recurrent_bias;  // [G n]; a QRNN has none
   // Quantises the layer's output where it enters matrix products. Either all layers and the
   // decoder's input have a quantiser, or no layer and not the input.
   std::optional<ActivationQuantiser> output;
+  std::optional<RecurrentProjection> projection = {};  // an LSTM's, in a model without an encoder
+
+  uint32_t Outputs() const { return projection ? projection->outputs : units; }
 };
 
 // How attention scores a vector m of the encoded source for a query q (Luong et al. 2015, section

@@ -176,7 +176,7 @@ class DescriptionValidator : private BlockChecks {
                               widths.input = decoder.inputs;
                               // A decoder without layers is refused when it is validated.
                               if (!decoder.layers.empty()) {
-                                widths.output = decoder.layers.back().units;
+                                widths.output = decoder.layers.back().Outputs();
                               }
                             },
                             [](const AdaptiveEmbedding&) {}, [](const AdaptiveSoftmax&) {},

@@ -10,12 +10,31 @@
 namespace kinglet {
 namespace {
 
+Status ValidateProjection(const BlockChecks& checks, const std::string& part,
+                          const RecurrentLayer& layer) {
+  const RecurrentProjection& projection = *layer.projection;
+  if (layer.cell != RecurrentCell::kLstm) {
+    return checks.InvalidPart(part, "none, as the cell is no LSTM", "one");
+  }
+  KINGLET_RETURN_IF_ERROR(checks.ValidateExtent(part + ", outputs", projection.outputs));
+  KINGLET_RETURN_IF_ERROR(checks.ValidateTensorShape(part + ", weight", projection.weight,
+                                                     {projection.outputs, layer.units}));
+  KINGLET_RETURN_IF_ERROR(checks.ValidatePresence(
+      part + ", input quantiser", projection.input.has_value(), layer.output.has_value(),
+      layer.output ? "the output has one" : "the output has none"));
+  if (!projection.input) return {};
+  return checks.ValidateQuantiser(part + ", input quantiser", *projection.input);
+}
+
 // REQUIRES: inputs are in 1 .. kMaxExtent.
 Status ValidateRecurrentLayer(const BlockChecks& checks, const std::string& part,
                               const RecurrentLayer& layer, uint64_t inputs) {
   KINGLET_RETURN_IF_ERROR(
       checks.ValidateEnumerator(part + ", cell", layer.cell, RecurrentCell::kQrnn));
   KINGLET_RETURN_IF_ERROR(checks.ValidateExtent(part + ", units", layer.units));
+  if (layer.projection) {
+    KINGLET_RETURN_IF_ERROR(ValidateProjection(checks, part + ", projection", layer));
+  }
   const bool qrnn = layer.cell == RecurrentCell::kQrnn;
   const uint64_t rows = uint64_t{GatesOf(layer.cell)} * layer.units;
   KINGLET_RETURN_IF_ERROR(
@@ -26,8 +45,9 @@ Status ValidateRecurrentLayer(const BlockChecks& checks, const std::string& part
                                                     layer.recurrent_weight.has_value(), true,
                                                     "the cell is recurrent"));
   }
-  KINGLET_RETURN_IF_ERROR(checks.ValidateOptional(
-      part + ", recurrent weight", layer.recurrent_weight, {rows, qrnn ? inputs : layer.units}));
+  KINGLET_RETURN_IF_ERROR(checks.ValidateOptional(part + ", recurrent weight",
+                                                  layer.recurrent_weight,
+                                                  {rows, qrnn ? inputs : layer.Outputs()}));
   if (qrnn) {
     KINGLET_RETURN_IF_ERROR(checks.ValidatePresence(
         part + ", recurrent bias", layer.recurrent_bias.has_value(), false, "a QRNN has one bias"));
@@ -112,6 +132,10 @@ Status ValidateEncoderLayers(const BlockChecks& checks, const RecurrentEncoder& 
     KINGLET_RETURN_IF_ERROR(ValidateRecurrentLayer(checks, part, ahead, inputs));
     KINGLET_RETURN_IF_ERROR(
         ValidateOutputQuantiser(checks, part, ahead, encoder.input.has_value()));
+    if (ahead.projection || decoder.layers[i].projection ||
+        (both && encoder.backward[i].projection)) {
+      return checks.InvalidPart(part + ", projection", "none in a translation model", "one");
+    }
     if (ahead.cell == RecurrentCell::kQrnn || ahead.cell != decoder.layers[i].cell) {
       return checks.InvalidPart(part + ", cell", "the decoder's, and no QRNN", "another");
     }
@@ -145,14 +169,14 @@ Status ValidateDecoder(const BlockChecks& checks, const RecurrentDecoder& decode
     KINGLET_RETURN_IF_ERROR(checks.ValidateQuantiser("input quantiser", *decoder.input));
   }
   uint64_t inputs = decoder.inputs;
-  if (decoder.input_feed) inputs += decoder.layers.back().units;
+  if (decoder.input_feed) inputs += decoder.layers.back().Outputs();
   for (size_t i = 0; i < decoder.layers.size(); ++i) {
     const RecurrentLayer& layer = decoder.layers[i];
     const std::string part = Numbered("layer", i);
     KINGLET_RETURN_IF_ERROR(ValidateRecurrentLayer(checks, part, layer, inputs));
     KINGLET_RETURN_IF_ERROR(
         ValidateOutputQuantiser(checks, part, layer, decoder.input.has_value()));
-    inputs = layer.units;
+    inputs = layer.Outputs();
   }
   return {};
 }
@@ -187,7 +211,7 @@ Status ValidateGlobalAttention(const BlockChecks& checks, const RecurrentDecoder
     KINGLET_RETURN_IF_ERROR(checks.ValidatePresence(std::string("attention, ") + part.name,
                                                     part.present, part.needed, reason));
   }
-  const uint64_t n = decoder.layers.back().units;
+  const uint64_t n = decoder.layers.back().Outputs();
   const BlockTensor tensors[] = {
       {"query weight", attention.query_weight, {n, n}},
       {"query bias", attention.query_bias, {n}},

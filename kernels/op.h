@@ -228,6 +228,32 @@ inline uint64_t PartialCount(const CodingScheme& scheme) {
                                    : scheme.PoolTotal();
 }
 
+// PartialProducts and CodedSums in one: each product is computed where a row needs it, for a table
+// whose rows need fewer products than its codebook could give (NeedsFewProducts).
+struct CodedProduct {
+  static constexpr std::string_view kName = "CodedProduct";
+  WeightId table;                // coded [rows, cols]
+  std::optional<WeightId> bias;  // [rows]
+  BufferId x;                    // [cols]: floats or codes
+  BufferId y;                    // floats; rows go to y[y_offset, y_offset + rows)
+  uint32_t y_offset = 0;
+  bool relu = false;
+  TailInput input = TailInput::kAsIs;
+
+  void Operands(auto&& visit) const {
+    visit.Weight(table);
+    visit.Codes(table);
+    if (bias) visit.Weight(*bias);
+    visit.Reads(x);
+    visit.Writes(y);
+  }
+};
+// Whether rows of the table have fewer sub-vectors in all than there are partial products.
+inline bool NeedsFewProducts(const TensorView& table) {
+  const CodingScheme& scheme = table.coded()->scheme;
+  return Rows(table.shape) * scheme.positions < PartialCount(scheme);
+}
+
 // codes = round_half_even(clamp(x) / scale) with the quantiser of the buffer `codes`.
 struct Quantise {
   static constexpr std::string_view kName = "Quantise";
@@ -334,10 +360,10 @@ struct CacheWeights {
 };
 
 using Op = std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProducts, CodedSums,
-                        Quantise, Add, AddScalar, AddPositionRow, AddSinusoids, AddQueryBias,
-                        WindowAttention, LogSumExp, CacheWeights, LstmGates, GruGates, RnnGates,
-                        QrnnGates, BagAppend, BagFeatures, ScaleShiftRelu, StoreRow, LoadRow,
-                        SourceAttention, RootMeanSquareNorm, ApplyActivation, Join>;
+                        CodedProduct, Quantise, Add, AddScalar, AddPositionRow, AddSinusoids,
+                        AddQueryBias, WindowAttention, LogSumExp, CacheWeights, LstmGates, GruGates,
+                        RnnGates, QrnnGates, BagAppend, BagFeatures, ScaleShiftRelu, StoreRow,
+                        LoadRow, SourceAttention, RootMeanSquareNorm, ApplyActivation, Join>;
 
 // Whether a small build has no kernel of the operation, which no language model needs.
 template <class Operation>

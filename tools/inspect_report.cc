@@ -86,6 +86,7 @@ struct BlockText {
     for (size_t i = 0; i < layers.size(); ++i) {
       text += (i == 0 ? "" : " + ") + std::string(kCells[static_cast<size_t>(layers[i].cell)]) +
               " " + std::to_string(layers[i].units);
+      if (layers[i].projection) text += " to " + std::to_string(layers[i].Outputs());
     }
     return text;
   }

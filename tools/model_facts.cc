@@ -5,6 +5,9 @@
 #include <string_view>
 #include <variant>
 
+#include "kernels/op.h"
+#include "tools/console.h"
+
 namespace kinglet {
 namespace {
 
@@ -82,6 +85,10 @@ std::string EncodingName(const TensorView& tensor) {
 
 std::string EncodingText(const TensorView& tensor) {
   std::string text = std::visit(TextOfValues{}, tensor.values);
+  if (tensor.coded() && NeedsFewProducts(tensor)) {
+    const CodingScheme& scheme = tensor.coded()->scheme;
+    text += ", " + Grouped(Rows(tensor.shape) * scheme.positions) + " products by row";
+  }
   const uint64_t entries = Count(tensor.shape);
   if (!tensor.mask || entries == 0) return text;
   char pruned[40];

@@ -30,15 +30,15 @@ constexpr std::array<std::string_view, 2> kHooks = {"_forward_hooks", "_forward_
 constexpr std::array<FixedOption, 1> kFixedOfEmbedding = {{{"max_norm", ""}}};
 constexpr std::array<FixedOption, 1> kFixedOfNorm = {{{"elementwise_affine", "True"}}};
 constexpr std::array<FixedOption, 2> kFixedOfRelu = {{{"threshold", "0"}, {"value", "0"}}};
-constexpr std::array<FixedOption, 3> kFixedOfRecurrent = {
-    {{"bidirectional", "False"}, {"proj_size", "0"}, {"bias", "True"}}};
+constexpr std::array<FixedOption, 2> kFixedOfRecurrent = {
+    {{"bidirectional", "False"}, {"bias", "True"}}};
 // A stream has one text, so the order of a batch's axes changes nothing. A weight drop leaves
 // weights as attributes.
 constexpr OptionTable kRecurrentAttributes = {
     "`LSTM`, `GRU`, `RNN`", "mode nonlinearity", kFixedOfRecurrent,
     "batch_first dropout dropout_state flatten_parameters _flat_weights_names _all_weights "
     "_flat_weights _flat_weight_refs _data_ptrs _param_buf_size weight_*",
-    "input_size hidden_size num_layers"};
+    "input_size hidden_size num_layers proj_size"};
 constexpr std::array<FixedOption, 3> kFixedOfLayer = {
     {{"norm_first", "False"},
      {"activation", "class or function 'torch.nn.functional.relu'"},

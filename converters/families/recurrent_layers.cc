@@ -22,7 +22,10 @@ std::vector<RecurrentLayerNames> TorchLayers(const std::string& module,
                       module + "bias_ih" + layer,
                       module + "weight_hh" + layer,
                       module + "bias_hh" + layer,
+                      {},
                       {}});
+    const std::string projection = module + "weight_hr" + layer;
+    if (HasTensor(weights, projection)) layers.back().projection = projection;
   } while (HasTensor(weights, module + "weight_hh_l" + std::to_string(layers.size())));
   return layers;
 }
@@ -33,15 +36,23 @@ void RecurrentLayers::Claim(const RecurrentLayerNames& names) {
   for (const std::string& leftover : names.leftovers) network_.RemoveExcluded(leftover);
   if (cell_ == RecurrentCell::kQrnn) {
     ClaimQrnn(names, layer);
+    layer.outputs = layer.units;
   } else {
     ClaimRecurrent(names, layer);
   }
-  width_ = layer.units;
+  width_ = layer.outputs;
   layers_.push_back(layer);
 }
 
 void RecurrentLayers::ClaimRecurrent(const RecurrentLayerNames& names, ClaimedLayer& layer) {
   layer.recurrent_weight = network_.ClaimUnshaped(names.recurrent_weight);
+  if (!names.projection.empty()) {
+    layer.projection = network_.ClaimUnshaped(names.projection);
+    if (layer.projection != nullptr && !IsMatrix(*layer.projection)) {
+      network_.NoteMisshaped(*layer.projection, "[outputs, n] for n units");
+      layer.projection = nullptr;
+    }
+  }
   if (layer.recurrent_weight != nullptr) FindCell(layer);
   const uint64_t rows = GatesOf(layer.cell) * layer.units;
   layer.input_weight = network_.Claim(names.input_weight, {rows, layer.inputs});
@@ -51,9 +62,20 @@ void RecurrentLayers::ClaimRecurrent(const RecurrentLayerNames& names, ClaimedLa
 }
 
 // Finds the units, and the cell if the family does not know it, from the recurrent weight
-// [gates * n, n].
+// [gates * n, n], or, of an LSTM with a projection [p, n], [4 n, p].
 void RecurrentLayers::FindCell(ClaimedLayer& layer) {
   const CheckpointTensor& weight = *layer.recurrent_weight;
+  if (layer.projection != nullptr) {
+    layer.outputs = layer.projection->shape[0];
+    layer.units = layer.projection->shape[1];
+    const Shape expected = {4 * layer.units, layer.outputs};
+    if (cell_.value_or(RecurrentCell::kLstm) != RecurrentCell::kLstm) {
+      network_.NoteMisshaped(*layer.projection, "none, as the cell is no LSTM");
+    } else if (weight.shape != expected) {
+      network_.NoteMisshaped(weight, ShapeText(expected));
+    }
+    return;
+  }
   const auto gates = [&](RecurrentCell cell) {
     return IsMatrix(weight) && weight.shape[1] <= kMaxExtent &&
            weight.shape[0] == GatesOf(cell) * weight.shape[1];
@@ -64,7 +86,7 @@ void RecurrentLayers::FindCell(ClaimedLayer& layer) {
     layer.cell = gates(RecurrentCell::kGru) ? RecurrentCell::kGru : RecurrentCell::kLstm;
   }
   if (gates(layer.cell)) {
-    layer.units = weight.shape[1];
+    layer.units = layer.outputs = weight.shape[1];
   } else {
     network_.NoteMisshaped(weight,
                            cell_ ? "[" + std::to_string(GatesOf(layer.cell)) + " n, n] for n units"
@@ -113,6 +135,10 @@ RecurrentLayer RecurrentLayers::DescribeLayer(const ClaimedLayer& from) {
   }
   if (from.recurrent_bias != nullptr) {
     layer.recurrent_bias = network_.AddWhole(*from.recurrent_bias, Role::kQuantised);
+  }
+  if (from.projection != nullptr) {
+    layer.projection = {static_cast<uint32_t>(from.outputs),
+                        network_.AddWhole(*from.projection, Role::kPrunedAlso), std::nullopt};
   }
   return layer;
 }

@@ -22,6 +22,7 @@ struct RecurrentLayerNames {
   std::string input_weight, input_bias;
   std::string recurrent_weight, recurrent_bias;  // a QRNN has none; an LSTM may lack the bias
   std::vector<std::string> leftovers;            // tensors that may exist and are not used
+  std::string projection = {};                   // of an LSTM that has one
 };
 
 // The names of a torch.nn.LSTM, GRU or RNN of one direction: "<module>weight_ih_l0", .. for as many
@@ -41,7 +42,7 @@ class RecurrentLayers {
   // Claims the next layer's tensors. Sizes that follow from a faulty tensor are unknown and not
   // checked.
   void Claim(const RecurrentLayerNames& names);
-  // The units of the last layer claimed, or, before the first, the embedding's width. 0: unknown.
+  // The outputs of the last layer claimed, or, before the first, the embedding's width. 0: unknown.
   uint64_t width() const { return width_; }
   // The units of each claimed layer.
   std::vector<uint64_t> Units() const;
@@ -52,12 +53,13 @@ class RecurrentLayers {
   // A layer's tensors; nullptr if the layer has none or the tensor is faulty.
   struct ClaimedLayer {
     RecurrentCell cell = RecurrentCell::kLstm;
-    uint64_t units = 0, inputs = 0;
+    uint64_t units = 0, outputs = 0, inputs = 0;
     bool previous_input = false;  // a QRNN whose window is two tokens
     const CheckpointTensor* input_weight = nullptr;
     const CheckpointTensor* input_bias = nullptr;
     const CheckpointTensor* recurrent_weight = nullptr;
     const CheckpointTensor* recurrent_bias = nullptr;
+    const CheckpointTensor* projection = nullptr;
   };
 
   void ClaimRecurrent(const RecurrentLayerNames& names, ClaimedLayer& layer);

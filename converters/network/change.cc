@@ -30,7 +30,7 @@ Status CheckValues(bool fits, std::string_view kind, const std::string& expected
                    const Values& values) {
   if (fits) return {};
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "change", QuotedName(kind), expected,
-                         std::to_string(values.size()) + " (see the reference that it changes)");
+                         std::to_string(values.size()));
 }
 
 Values ScaledBy(double factor, Values values) {
@@ -255,10 +255,6 @@ Change ZeroMemory(const HeadRows& rows) {
 }
 
 Change MadeFairseqFrequencies(uint32_t width) { return Of("fairseq_frequencies", {1.0 * width}); }
-
-Change MadeTransformerXlFrequencies(uint32_t width) {
-  return Of("transformer_xl_frequencies", {1.0 * width});
-}
 
 Change MadeSinusoidFrequencies(uint32_t width) { return Of("sinusoid_frequencies", {1.0 * width}); }
 

@@ -70,7 +70,6 @@ Change ZeroMemory(const HeadRows& rows);
 
 // "fairseq_frequencies", "transformer_xl_frequencies", "sinusoid_frequencies": [width / 2].
 Change MadeFairseqFrequencies(uint32_t width);
-Change MadeTransformerXlFrequencies(uint32_t width);
 Change MadeSinusoidFrequencies(uint32_t width);
 // "sinusoids": [positions, width].
 Change MadeSinusoids(uint32_t positions, uint32_t width);

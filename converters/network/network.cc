@@ -295,15 +295,6 @@ Result<std::optional<TensorId>> Network::AddOptionalRef(const std::string& name,
   return std::optional(id);
 }
 
-Result<TensorId> Network::AddRefAs(const std::string& name, const TensorRef& ref,
-                                   const Shape& shape, Role role) {
-  KINGLET_ASSIGN_OR_RETURN(const Shape part, ShapeOf(ref));
-  if (CountEntries(part) != Count(shape)) {
-    return RefuseModel(name, ShapeText(shape), ShapeText(part) + " of " + QuotedName(ref.name));
-  }
-  return AddJoinedRefs(name, {ref}, shape, role, {});
-}
-
 std::vector<std::string> Network::DerivedFaults() const {
   std::vector<std::string> faults;
   for (const DerivedWeight& weight : DerivedWeights(order_)) {
@@ -387,7 +378,12 @@ class Network::Reader {
         values.insert(values.end(), more.begin(), more.end());
       }
     }
-    KINGLET_ASSIGN_OR_RETURN(values, reference.change.Apply(std::move(values)));
+    auto changed = reference.change.Apply(std::move(values));
+    if (!changed.ok()) {
+      return {changed.status().code(),
+              "recipe: " + tensor.name + ", " + changed.status().message()};
+    }
+    values = *std::move(changed);
     if (values.size() != Count(tensor.shape)) {
       return RefuseModel(tensor.name, std::to_string(Count(tensor.shape)) + " values",
                          std::to_string(values.size()));

@@ -158,10 +158,6 @@ class Network {
   Result<std::optional<TensorId>> AddOptionalRef(const std::string& name,
                                                  const std::optional<TensorRef>& ref, Use use,
                                                  const Change& change = {});
-  // Like AddRef, for a tensor of any shape that has as many entries as `shape`, with which it is
-  // stored.
-  Result<TensorId> AddRefAs(const std::string& name, const TensorRef& ref, const Shape& shape,
-                            Role role);
   // Adds what the change makes of the values of all parts, one after the other.
   Result<TensorId> AddJoinedRefs(const std::string& name, const std::vector<TensorRef>& refs,
                                  const Shape& shape, Role role, const Change& change);

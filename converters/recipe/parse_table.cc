@@ -107,6 +107,9 @@ Result<TensorRef> TableParser::Ref(const RecipeNode& node) {
     KINGLET_ASSIGN_OR_RETURN(ref.transpose, node.TruthOr("transpose", false));
     ref.oriented = node.Find("transpose").has_value();
   }
+  if (const size_t at = ref.name.find("{}"); at != ref.name.npos && !number_.empty()) {
+    ref.name.replace(at, 2, number_);
+  }
   references_.push_back(ref.name);
   return ref;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "converters/recipe/recipe.h"
@@ -32,6 +33,8 @@ class TableParser {
   Result<std::optional<TensorRef>> OptionalRef(const RecipeNode& node, std::string_view key);
   // A reference to a tensor whose name the recipe implies.
   TensorRef Named(std::string name);
+  // What stands for "{}" in the names of references; empty: names stay as they are.
+  void SetNumber(std::string number) { number_ = std::move(number); }
 
   Result<TableRecipe> Table(const RecipeNode& node);
   Result<TableRecipe> Table(const RecipeNode& node, std::string_view key);
@@ -47,6 +50,7 @@ class TableParser {
   Result<DefineRecipe::Layer> Layer(const RecipeNode& node);
 
   std::vector<std::string>& references_;
+  std::string number_;
 };
 
 }  // namespace kinglet

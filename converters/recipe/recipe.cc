@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "converters/recipe/parse_table.h"
-#include "converters/recipe/parse_transformer.h"
 #include "converters/recipe/recipe_blocks.h"
 
 namespace kinglet {
@@ -224,8 +223,8 @@ class RecipeParser {
 
   // "recurrent": the layers between embedding and softmax.
   Result<RecurrentRecipe> ParseRecurrent(const RecipeNode& node) {
-    KINGLET_RETURN_IF_ERROR(
-        node.CheckKeys({"cell", "torch", "layers", "gates", "forget_bias", "weighs", "reset"}));
+    KINGLET_RETURN_IF_ERROR(node.CheckKeys(
+        {"cell", "torch", "projection", "layers", "gates", "forget_bias", "weighs", "reset"}));
     RecurrentRecipe recurrent;
     // What every layer computes.
     KINGLET_RETURN_IF_ERROR(ReadStated(node, "cell", kCellNames, recurrent.cell));
@@ -245,14 +244,22 @@ class RecipeParser {
       if (count == 0 || count > kMaxRecipeLayers) {
         return layers.Refuse("1 to " + std::to_string(kMaxRecipeLayers), layers.Outline());
       }
-      for (uint64_t i = 0; i < count; ++i) recurrent.layers.push_back(TorchLayer(name, i));
+      // Whether the module's layers have projections (proj_size).
+      KINGLET_ASSIGN_OR_RETURN(const bool projected, node.TruthOr("projection", false));
+      for (uint64_t i = 0; i < count; ++i) {
+        recurrent.layers.push_back(TorchLayer(name, i, projected));
+      }
       return recurrent;
+    }
+    if (const auto projection = node.Find("projection")) {
+      return projection->Refuse("\"projection\" of each layer, as without \"torch\"",
+                                projection->Outline());
     }
     KINGLET_ASSIGN_OR_RETURN(recurrent.gates, ParseRecurrentGates(node, recurrent.cell));
     KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, layers.Items());
     for (const RecipeNode& item : items) {
-      KINGLET_RETURN_IF_ERROR(
-          item.CheckKeys({"input_weight", "input_bias", "recurrent_weight", "recurrent_bias"}));
+      KINGLET_RETURN_IF_ERROR(item.CheckKeys(
+          {"input_weight", "input_bias", "recurrent_weight", "recurrent_bias", "projection"}));
       RecurrentRecipe::Layer layer;
       // Weight and bias of the layer's input, and of its own previous output.
       KINGLET_ASSIGN_OR_RETURN(layer.input_weight, parse_.Ref(item, "input_weight"));
@@ -260,6 +267,8 @@ class RecipeParser {
       KINGLET_ASSIGN_OR_RETURN(layer.recurrent_weight,
                                parse_.OptionalRef(item, "recurrent_weight"));
       KINGLET_ASSIGN_OR_RETURN(layer.recurrent_bias, parse_.OptionalRef(item, "recurrent_bias"));
+      // The matrix that makes the output of the cell's.
+      KINGLET_ASSIGN_OR_RETURN(layer.projection, parse_.OptionalRef(item, "projection"));
       recurrent.layers.push_back(std::move(layer));
     }
     return recurrent;
@@ -267,7 +276,7 @@ class RecipeParser {
 
   // The parameters of layer `index` of a torch.nn.LSTM, GRU or RNN. "{}" in the module's name
   // stands for the index, where each layer is a module of its own.
-  RecurrentRecipe::Layer TorchLayer(std::string module, uint64_t index) {
+  RecurrentRecipe::Layer TorchLayer(std::string module, uint64_t index, bool projected) {
     std::string number = std::to_string(index);
     if (const size_t at = module.find("{}"); at != std::string::npos) {
       module.replace(at, 2, std::exchange(number, "0"));
@@ -279,7 +288,13 @@ class RecipeParser {
     TensorRef input_bias = ref("bias_ih");
     TensorRef recurrent = ref("weight_hh");
     input.oriented = recurrent.oriented = true;
-    return {std::move(input), std::move(input_bias), std::move(recurrent), ref("bias_hh")};
+    RecurrentRecipe::Layer layer = {std::move(input), std::move(input_bias), std::move(recurrent),
+                                    ref("bias_hh")};
+    if (projected) {
+      layer.projection = ref("weight_hr");
+      layer.projection->oriented = true;
+    }
+    return layer;
   }
 
   Result<SoftmaxRecipe::Part> ParsePart(const RecipeNode& node) {

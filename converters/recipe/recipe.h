@@ -139,62 +139,11 @@ struct RecurrentRecipe {
   struct Layer {
     TensorRef input_weight;
     std::optional<TensorRef> input_bias, recurrent_weight, recurrent_bias;
+    std::optional<TensorRef> projection = {};  // of an LSTM
   };
   RecurrentCell cell = RecurrentCell::kLstm;
   RecurrentGates gates;  // of every layer
   std::vector<Layer> layers;
-};
-
-// A Transformer decoder (format/blocks.h): layers of attention to a window of tokens, each with a
-// feed-forward layer.
-struct TransformerRecipe {
-  struct Norm {
-    TensorRef gain, offset;  // [width]
-  };
-  // Letters as in format/blocks.h.
-  struct Layer {
-    Norm attention_norm, inner_norm;
-    // Of queries, keys and values: one tensor, or one for each.
-    std::vector<TensorRef> qkv, qkv_bias;  // the bias may be empty
-    std::optional<TensorRef> positions, content_bias, position_bias;
-    TensorRef out;
-    std::optional<TensorRef> out_bias;
-    TensorRef inner, inner_bias, outer, outer_bias;
-  };
-  // Where the frequencies of sinusoids come from.
-  struct Frequencies {
-    enum class Divisor : uint8_t {
-      kHalf,          // f_j = 10000^(-j / (width / 2)): Transformer-XL
-      kHalfMinusOne,  // f_j = 10000^(-j / (width / 2 - 1)): fairseq
-    };
-    std::optional<TensorRef> tensor;  // [width / 2]; computed if nullopt
-    Divisor divisor = Divisor::kHalf;
-  };
-  struct Relative {
-    Frequencies frequencies;
-    std::optional<uint64_t> clamp;
-  };
-  struct Sinusoids {
-    Frequencies frequencies;
-    uint64_t first = 0;
-  };
-  struct Table {
-    TensorRef rows;  // [window, width] or more rows, perhaps with a dimension of 1 between them
-  };
-  enum class Start : uint8_t {
-    kMasked,      // nothing before the first token
-    kZeros,       // keys and values of zeros
-    kZeroMemory,  // keys and values that a memory of zeros gives; not zeros where the norm is first
-  };
-
-  uint64_t heads = 0, window = 0;
-  Start start = Start::kMasked;
-  NormOrder norm_order = NormOrder::kPre;
-  double epsilon = 0;    // of every norm
-  bool by_head = false;  // one qkv tensor has its rows by head, not queries, keys, values
-  std::variant<SlotPositions, Relative, Sinusoids, Table> positions;
-  std::vector<Layer> layers;
-  std::optional<Norm> final_norm;
 };
 
 // A full softmax is a head alone. An adaptive softmax (Grave et al. 2017) is a head, tails, and a
@@ -269,7 +218,7 @@ struct Recipe {
   std::optional<BlocksRecipe> blocks;  // all blocks, instead of those below
   std::optional<EmbeddingRecipe> embedding;
   std::optional<RecurrentRecipe> recurrent;  // not together with a Transformer
-  std::optional<TransformerRecipe> transformer;
+  std::optional<BlocksRecipe> transformer;   // one block
   std::optional<SoftmaxRecipe> softmax;
   std::optional<CacheRecipe> cache;
   std::optional<ClassifierRecipe> classifier;

@@ -50,12 +50,18 @@ class BlockParser {
 
   Result<Block> Parse(const RecipeNode& node) {
     KINGLET_ASSIGN_OR_RETURN(const size_t kind, node.ChoiceAt("block", kBlockKinds));
-    KINGLET_ASSIGN_OR_RETURN(prefix_, node.TextAt("name"));
-    Block block = MakeBlock(kind, std::make_index_sequence<std::variant_size_v<Block>>());
+    KINGLET_ASSIGN_OR_RETURN(const std::string name, node.TextAt("name"));
+    return Parse(node, {"block", "name"}, name,
+                 MakeBlock(kind, std::make_index_sequence<std::variant_size_v<Block>>()));
+  }
+  // Reads the fields of a block whose object also has the keys of `others`.
+  Result<Block> Parse(const RecipeNode& node, std::vector<std::string_view> others,
+                      const std::string& name, Block block) {
+    prefix_ = name;
     std::visit(
         [&](auto& value) {
-          value.name = prefix_;
-          Object(node, {"block", "name"}, value);
+          value.name = name;
+          Object(node, std::move(others), value);
         },
         block);
     KINGLET_RETURN_IF_ERROR(status_);
@@ -81,7 +87,6 @@ class BlockParser {
     if (const auto member = Required(name)) ReadTensor(name, *member, id);
   }
   void Tensor(const char* name, std::optional<TensorId>& id) {
-    // Attention's projection of positions is a matrix like others; a table of slots is not.
     if (const auto member = Member(name)) ReadTensor(name, *member, id.emplace());
   }
   // Quantisers come from a calibration, and a unit that stays in the model from "define".
@@ -103,16 +108,31 @@ class BlockParser {
   void List(const char* name, std::vector<T>& parts, size_t most) {
     const auto member = Required(name);
     if (!member) return;
-    const auto items = member->Items();
-    if (Failed(items.status())) return;
-    if (items->size() > most) {
-      status_ = member->Refuse("at most " + std::to_string(most) + " " + name,
-                               std::to_string(items->size()));
+    // An array, or one object for all, in whose names "{}" stands for the number.
+    const auto each = member->Find("each");
+    std::vector<RecipeNode> items;
+    uint64_t count = 0;
+    if (each) {
+      const auto stated = member->CountAt("count");
+      if (Failed(member->CheckKeys({"count", "each"})) || Failed(stated.status())) return;
+      count = *stated;
+    } else {
+      auto listed = member->Items();
+      if (Failed(listed.status())) return;
+      items = *std::move(listed);
+      count = items.size();
+    }
+    if (count > most) {
+      status_ =
+          member->Refuse("at most " + std::to_string(most) + " " + name, std::to_string(count));
       return;
     }
-    for (size_t i = 0; i < items->size() && status_.ok(); ++i) {
-      Inside(name + ("." + std::to_string(i)), (*items)[i], parts.emplace_back());
+    for (size_t i = 0; i < count && status_.ok(); ++i) {
+      const std::string number = std::to_string(i);
+      if (each) parse_.SetNumber(number);
+      Inside(name + ("." + number), each ? *each : items[i], parts.emplace_back());
     }
+    if (each) parse_.SetNumber("");
   }
   void Positions(kinglet::Positions& positions) {
     const auto member = Required("positions");
@@ -165,6 +185,7 @@ class BlockParser {
   }
 
   void ReadPositions(size_t kind, kinglet::Positions& positions) {
+    relative_ = kind == 1;
     if (kind == 0) {
       positions = SlotPositions{};
     } else if (kind == 1) {
@@ -234,7 +255,9 @@ class BlockParser {
     if (!Failed(node.Find("join") ? ReadJoined(node, tensor) : ReadPart(node, tensor))) {
       for (TensorRef& part : tensor.parts) {
         const bool stated = std::exchange(part.oriented, true);
-        if (!stated && IsMatrixField(field)) part.transpose = in_out_;
+        // The layers' projection of relative positions is a matrix; a table of slots is not.
+        const bool matrix = IsMatrixField(field) || (relative_ && field == "positions"sv);
+        if (!stated && matrix) part.transpose = in_out_;
       }
       id = static_cast<TensorId>(recipe_.tensors.size());
       recipe_.tensors.push_back(std::move(tensor));
@@ -325,6 +348,7 @@ class BlockParser {
   std::optional<RecipeNode> node_;       // the object whose fields are read
   std::vector<std::string_view> known_;  // the keys that its fields have
   std::string prefix_;                   // of the tensors' names
+  bool relative_ = false;                // whether the block has relative positions
 };
 
 // The shape without a dimension of 1 in three: tables of positions have one.
@@ -384,6 +408,17 @@ Result<BlocksRecipe> ParseBlocks(const RecipeNode& root, std::vector<std::string
     KINGLET_ASSIGN_OR_RETURN(Block block, BlockParser(layout == 1, recipe, references).Parse(item));
     recipe.blocks.push_back(std::move(block));
   }
+  return recipe;
+}
+
+Result<BlocksRecipe> ParseTransformer(const RecipeNode& node,
+                                      std::vector<std::string>& references) {
+  BlocksRecipe recipe;
+  KINGLET_ASSIGN_OR_RETURN(const size_t layout, node.ChoiceAt("layout", kBlockLayouts));
+  KINGLET_ASSIGN_OR_RETURN(Block block,
+                           BlockParser(layout == 1, recipe, references)
+                               .Parse(node, {"layout"}, "transformer", TransformerDecoder{}));
+  recipe.blocks.push_back(std::move(block));
   return recipe;
 }
 

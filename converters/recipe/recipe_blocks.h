@@ -38,9 +38,11 @@ inline constexpr std::array<std::string_view, 3> kRoleNames = {"kept", "quantise
 // The role of a block's tensor whose recipe states none: norms and positions are kept.
 Role RoleOf(std::string_view field, const Shape& shape);
 
-// Reads "blocks" and "layout" of a recipe. Appends the names of the checkpoint's tensors to
-// `references`. Errors: KINGLET_INVALID_ARGUMENT naming the location in the JSON.
+// Reads "blocks" and "layout" of a recipe, or the one block of "transformer". Appends the names of
+// the checkpoint's tensors to `references`. Errors: KINGLET_INVALID_ARGUMENT naming the location in
+// the JSON.
 Result<BlocksRecipe> ParseBlocks(const RecipeNode& root, std::vector<std::string>& references);
+Result<BlocksRecipe> ParseTransformer(const RecipeNode& node, std::vector<std::string>& references);
 
 // Adds the tensors and the blocks to the network, and sets the size of its vocabulary. Errors:
 // KINGLET_INVALID_CHECKPOINT naming the tensor.

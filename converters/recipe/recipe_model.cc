@@ -12,7 +12,6 @@
 #include "converters/recipe/recipe_embedding.h"
 #include "converters/recipe/recipe_names.h"
 #include "converters/recipe/recipe_table.h"
-#include "converters/recipe/recipe_transformer.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -49,12 +48,10 @@ class ModelMaker {
     if (!recipe_.softmax) return {};
     uint32_t hidden = width;
     if (recipe_.transformer) {
-      KINGLET_ASSIGN_OR_RETURN(TransformerDecoder decoder,
-                               MakeTransformer(*recipe_.transformer, width, network_));
-      blocks.emplace_back(std::move(decoder));
+      KINGLET_RETURN_IF_ERROR(AddBlocks(*recipe_.transformer, network_));
     } else {
       KINGLET_ASSIGN_OR_RETURN(RecurrentDecoder decoder, MakeRecurrent(*recipe_.recurrent, width));
-      hidden = decoder.layers.back().units;
+      hidden = decoder.layers.back().Outputs();
       blocks.emplace_back(std::move(decoder));
     }
     KINGLET_ASSIGN_OR_RETURN(AdaptiveSoftmax softmax, MakeSoftmax(*recipe_.softmax, hidden));
@@ -124,6 +121,16 @@ class ModelMaker {
         layer.input_bias = network_.AddValues(name + "input_bias", {rows},
                                               DenseF32{ForgetBiasAlone(recipe.gates, layer.units)},
                                               Role::kQuantised);
+      }
+      if (from.projection) {
+        KINGLET_ASSIGN_OR_RETURN(
+            const TensorId weight,
+            network_.AddRef(name + "projection", *from.projection, Use::kMatrix));
+        const uint64_t outputs = Rows(network_.ShapeOf(weight));
+        if (layer.cell != RecurrentCell::kLstm || outputs > kMaxExtent) {
+          return RefuseModel(name + "projection", "none, as the cell is no LSTM", "one");
+        }
+        layer.projection = {static_cast<uint32_t>(outputs), weight, std::nullopt};
       }
       decoder.layers.push_back(layer);
     }

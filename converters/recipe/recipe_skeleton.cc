@@ -33,11 +33,12 @@ constexpr std::array kOutputWords = {"out"sv, "dec"sv, "soft"sv, "head"sv, "logi
 constexpr std::string_view kNoWord = "dropout";
 constexpr std::string_view kRecurrentMark = ".weight_ih_l0";
 // The parts of a torch.nn layer, and a recipe's keys for them.
-constexpr std::array<std::pair<const char*, const char*>, 4> kParts = {
+constexpr std::array<std::pair<const char*, const char*>, 5> kParts = {
     {{"weight_ih", "input_weight"},
      {"bias_ih", "input_bias"},
      {"weight_hh", "recurrent_weight"},
-     {"bias_hh", "recurrent_bias"}}};
+     {"bias_hh", "recurrent_bias"},
+     {"weight_hr", "projection"}}};
 
 class Skeleton {
  public:
@@ -166,6 +167,7 @@ class Skeleton {
   }
 
   const char* CellOf(const Layer& layer) const {
+    if (!Part(layer, "weight_hr").empty()) return "lstm";
     const CheckpointTensor* weight = Find(Part(layer, "weight_hh"));
     if (weight == nullptr || weight->shape.size() != 2) return kToFill;
     const uint64_t rows = weight->shape[0], units = weight->shape[1];
@@ -185,7 +187,7 @@ class Skeleton {
       RecipeValue parts = ObjectValue();
       for (const auto& [part, key] : kParts) {
         const std::string tensor = Part(layer, part);
-        const bool weight = std::string_view(part).starts_with("weight");
+        const bool weight = std::string_view(part).starts_with("weight") && part != "weight_hr"sv;
         if (!tensor.empty()) parts.Set(key, Named(tensor));
         if (tensor.empty() && weight) parts.Set(key, kToFill);
         plain = plain && (tensor.empty() ? !weight
@@ -194,6 +196,7 @@ class Skeleton {
       }
       written.Append(std::move(parts));
     }
+    if (plain && !Part(layers.front(), "weight_hr").empty()) recurrent.Set("projection", true);
     if (plain) return recurrent.Set("torch", name).Set("layers", layers.size());
     // The gates that "torch" implies.
     if (cell == "lstm") recurrent.Set("gates", "ifgo").Set("forget_bias", uint64_t{0});

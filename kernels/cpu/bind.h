@@ -49,6 +49,7 @@ Kernel BindOp(const LayerNorm& op, const BindContext& context);
 Kernel BindOp(const MatVec& op, const BindContext& context);
 Kernel BindOp(const PartialProducts& op, const BindContext& context);
 Kernel BindOp(const CodedSums& op, const BindContext& context);
+Kernel BindOp(const CodedProduct& op, const BindContext& context);
 Kernel BindOp(const Quantise& op, const BindContext& context);
 Kernel BindOp(const Add& op, const BindContext& context);
 Kernel BindOp(const AddScalar& op, const BindContext& context);

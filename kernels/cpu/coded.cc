@@ -1,14 +1,16 @@
 // Products with coded tables: partial products of each pool, then for each row the sum of the
-// products that its codes select.
+// products that its codes select; or, where rows need fewer products, each row's products.
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "format/row_reader.h"
+#include "format/small_build.h"
 #include "kernels/cpu/bind.h"
 #include "kernels/cpu/product.h"
 
@@ -100,60 +102,184 @@ class PartialProductsKernel {
   size_t chunk_pairs_ = 1;
 };
 
-class CodedSumsKernel {
+// Hashed codes are computed once and kept if they are few compared with the entries of the
+// codebook. Otherwise the codes would take most of the model's memory, so they are computed for
+// each token. Other codes are kept.
+bool KeepsCodes(const TensorView& table, const TensorView& codebook) {
+  if (!table.coded()->seed) return true;
+  const CodingScheme& scheme = table.coded()->scheme;
+  const int entry_bits = RowReader::IntegerBits(codebook);
+  const uint64_t bits = Count(codebook.shape) * static_cast<uint64_t>(entry_bits ? entry_bits : 32);
+  return Rows(table.shape) * scheme.positions * static_cast<uint64_t>(scheme.CodeBits()) <=
+         bits / 4;
+}
+
+// What CodedSums and CodedProduct share: the table's codes, and where its rows go.
+class CodedTable {
  public:
-  CodedSumsKernel(const CodedSums& op, const BindContext& context)
-      : vector_(&context.vector),
-        codes_(context.weights.Codes(op.table)),
+  template <class Operation>
+  CodedTable(const Operation& op, const BindContext& context)
+      : vector_(context.vector),
         bias_(op.bias ? context.weights.Vector(*op.bias) : nullptr),
-        partial_(context.layout[op.partial]),
         y_(context.layout[op.y]),
         y_offset_(op.y_offset),
         finish_{bias_ ? bias_->data() : nullptr, op.relu} {
-    const CodingScheme& scheme = context.plan.weights[op.table].coded()->scheme;
-    firsts_ = PartialFirsts(scheme);
+    const TensorView& table = context.plan.weights[op.table];
+    const CodingScheme& scheme = table.coded()->scheme;
     if (scheme.combine == Combine::kMean) divisor_ = static_cast<float>(scheme.positions);
+    rows_ = Rows(table.shape);
+    if (KeepsCodes(table, context.plan.weights[scheme.codebook])) {
+      codes_ = context.weights.Codes(op.table);
+    } else {
+      seed_ = *table.coded()->seed;
+      for (uint32_t j = 0; j < scheme.positions; ++j) {
+        pools_.push_back(scheme.PoolSize(j));
+        reciprocals_.push_back(std::numeric_limits<uint64_t>::max() / pools_.back());
+      }
+    }
     const uint64_t tile_bytes = kCodeTileRows * (scheme.positions + sizeof(float));
     tiles_of_chunk_ = (kPhaseChunkBytes + tile_bytes - 1) / tile_bytes;
   }
 
-  void operator()(StreamFrame& frame, Chunks chunks) const {
-    const size_t end = std::min(chunks.end * tiles_of_chunk_, Tiles());
-    const size_t begin = chunks.begin * tiles_of_chunk_, first = begin * kCodeTileRows;
-    const Finish part = finish_.From(first);
-    vector_->coded_sums(codes_->tiles(begin, end), firsts_.data(), partial_.At<float>(frame),
-                        divisor_, part, y_.At<float>(frame) + y_offset_ + first);
-  }
   size_t chunks() const { return (Tiles() + tiles_of_chunk_ - 1) / tiles_of_chunk_; }
   std::vector<MemoryRange> WeightMemory() const {
-    std::vector<MemoryRange> memory = {std::as_bytes(std::span(codes_->codes))};
+    std::vector<MemoryRange> memory;
+    if (codes_) memory.push_back(std::as_bytes(std::span(codes_->codes)));
     if (bias_) memory.push_back(std::as_bytes(std::span(*bias_)));
     return memory;
   }
 
- private:
-  size_t Tiles() const { return (codes_->rows + kCodeTileRows - 1) / kCodeTileRows; }
+ protected:
+  // Calls stored(codes, products.., divisor, finish, y) or hashed(..) for the rows of the chunks.
+  template <class Stored, class Hashed, class... Products>
+  void AddRows(StreamFrame& frame, Chunks chunks, Stored stored, Hashed hashed,
+               const Products&... products) const {
+    const size_t end = std::min(chunks.end * tiles_of_chunk_, Tiles());
+    const size_t begin = chunks.begin * tiles_of_chunk_, first = begin * kCodeTileRows;
+    float* const y = y_.At<float>(frame) + y_offset_ + first;
+    if (codes_) {
+      return stored(codes_->tiles(begin, end), products..., divisor_, finish_.From(first), y);
+    }
+    const HashedCodes codes = {std::min<uint64_t>(end * kCodeTileRows, rows_) - first,
+                               static_cast<uint32_t>(first),
+                               static_cast<uint32_t>(pools_.size()),
+                               seed_,
+                               pools_.data(),
+                               reciprocals_.data()};
+    hashed(codes, products..., divisor_, finish_.From(first), y);
+  }
 
-  const VectorFunctions* vector_;
-  SharedCodes codes_;
+  const VectorFunctions& vector_;
+
+ private:
+  size_t Tiles() const { return (rows_ + kCodeTileRows - 1) / kCodeTileRows; }
+
+  SharedCodes codes_;  // null if codes are computed
+  uint64_t rows_ = 0, seed_ = 0;
+  std::vector<uint32_t> pools_;        // of HashedCodes
+  std::vector<uint64_t> reciprocals_;  // of HashedCodes
   SharedVector bias_;
-  std::vector<uint64_t> firsts_;  // index of each position's first partial product
-  Slot partial_, y_;
+  Slot y_;
   size_t y_offset_;
   float divisor_ = 1.0f;
   Finish finish_;
   size_t tiles_of_chunk_ = 1;
 };
 
-// Hashed codes are computed once and kept if they are few compared with the entries of the
-// codebook. Otherwise the codes would take most of the model's memory, so they are computed for
-// each token.
-bool KeepsHashedCodes(const TensorView& table, const TensorView& codebook) {
-  const CodingScheme& scheme = table.coded()->scheme;
-  const int entry_bits = RowReader::IntegerBits(codebook);
-  const uint64_t bits = Count(codebook.shape) * static_cast<uint64_t>(entry_bits ? entry_bits : 32);
-  return Rows(table.shape) * scheme.positions * static_cast<uint64_t>(scheme.CodeBits()) <=
-         bits / 4;
+class CodedSumsKernel : public CodedTable {
+ public:
+  CodedSumsKernel(const CodedSums& op, const BindContext& context)
+      : CodedTable(op, context),
+        partial_(context.layout[op.partial]),
+        firsts_(PartialFirsts(context.plan.weights[op.table].coded()->scheme)) {}
+
+  void operator()(StreamFrame& frame, Chunks chunks) const {
+    const float* const partial = partial_.At<float>(frame);
+    AddRows(frame, chunks, vector_.coded_sums, vector_.hashed_sums, firsts_.data(), partial);
+  }
+
+ private:
+  Slot partial_;
+  std::vector<uint64_t> firsts_;  // index of each position's first partial product
+};
+
+class CodedProductKernel : public CodedTable {
+ public:
+  CodedProductKernel(const CodedProduct& op, const BindContext& context, const ProductInput& x)
+      : CodedTable(op, context), x_(x) {
+    const CodingScheme& scheme = context.plan.weights[op.table].coded()->scheme;
+    const RowReader codebook(context.plan.weights[scheme.codebook]);
+    for (const uint64_t first : scheme.PoolFirsts()) {
+      firsts_.push_back(static_cast<uint32_t>(first));
+    }
+    length_ = static_cast<uint32_t>(codebook.cols());
+    step_ = scheme.combine == Combine::kConcatenate ? length_ : 0;
+    // Products of decoded integers are float ones.
+    if (codebook.integer_bits() == 0 || !x.gives_codes()) {
+      floats_ = context.weights.Vector(scheme.codebook);
+      return;
+    }
+    const uint64_t rows = codebook.rows();
+    context.weights.Claim(rows * (length_ * sizeof(int16_t) + sizeof(float)));
+    auto integers = std::make_shared<Integers>();
+    integers->codes.resize(rows * length_ + 1);
+    integers->scales.resize(rows);
+    for (uint64_t row = 0; row < rows; ++row) {
+      codebook.Codes(row, integers->codes.data() + row * length_);
+      integers->scales[row] = codebook.Scale(row);
+    }
+    context.weights.Keep(scheme.codebook);
+    integers_ = std::move(integers);
+  }
+
+  void operator()(StreamFrame& frame, Chunks chunks) const {
+    x_.WithMemory(integers_ != nullptr, [&](auto memory) {
+      const ProductVector x = x_.Read(frame, integers_ != nullptr, memory, 0);
+      const SubVectors codebook = {floats_ ? floats_->data() : nullptr,
+                                   integers_ ? integers_->codes.data() : nullptr,
+                                   integers_ ? integers_->scales.data() : nullptr,
+                                   length_,
+                                   firsts_.data(),
+                                   step_};
+      AddRows(frame, chunks, vector_.coded_products, vector_.hashed_products, codebook,
+              PartedVector{x.floats, x.codes, x.scale});
+    });
+  }
+  std::vector<MemoryRange> WeightMemory() const {
+    std::vector<MemoryRange> memory = CodedTable::WeightMemory();
+    if (floats_) memory.push_back(std::as_bytes(std::span(*floats_)));
+    if (integers_) {
+      memory.push_back(std::as_bytes(std::span(integers_->codes)));
+      memory.push_back(std::as_bytes(std::span(integers_->scales)));
+    }
+    return memory;
+  }
+
+ private:
+  ProductInput x_;
+  struct Integers {
+    std::vector<int16_t> codes;  // as SubVectors::integers
+    std::vector<float> scales;
+  };
+  // The codebook's rows: one is null.
+  SharedVector floats_;
+  std::shared_ptr<const Integers> integers_;
+  std::vector<uint32_t> firsts_;  // each position's first row of the codebook
+  uint32_t length_ = 0, step_ = 0;
+};
+
+template <class K>
+Kernel InChunks(K kernel) {
+  std::vector<MemoryRange> memory = kernel.WeightMemory();
+  const size_t chunks = kernel.chunks();
+  return {{FramePhase(std::move(kernel), chunks)}, std::move(memory)};
+}
+
+// A few rows with many codes each, padded to a full tile, would take far more memory than in the
+// file.
+bool PadsTooMuch(const TensorView& table) {
+  constexpr uint32_t kFewPositions = 64;
+  return Rows(table.shape) < kCodeTileRows && table.coded()->scheme.positions > kFewPositions;
 }
 
 }  // namespace
@@ -176,18 +302,27 @@ Kernel BindOp(const CodedSums& op, const BindContext& context) {
   for (const uint32_t pool : scheme.pools) {
     if (pool > uint32_t{std::numeric_limits<int32_t>::max()}) return {};
   }
-  if (table.coded()->seed && !KeepsHashedCodes(table, context.plan.weights[scheme.codebook])) {
+  if (PadsTooMuch(table)) return {};
+  if (kSmallBuild && !KeepsCodes(table, context.plan.weights[scheme.codebook])) return {};
+  context.weights.Claim(BytesOfPositions(table));
+  return InChunks(CodedSumsKernel(op, context));
+}
+
+Kernel BindOp(const CodedProduct& op, const BindContext& context) {
+  if constexpr (kSmallBuild) return {};
+  const TensorView& table = context.plan.weights[op.table];
+  const TensorView& codebook = context.plan.weights[table.coded()->scheme.codebook];
+  constexpr uint64_t kMostEntries = uint64_t{1} << 30;  // whose bytes an index of 31 bits counts
+  const int bits = RowReader::IntegerBits(codebook);
+  const ProductInput x(context, op.x, op.input, Cols(table.shape));
+  const bool integers = bits != 0 && x.gives_codes();
+  if (Cols(codebook.shape) >= kShortSum || Count(codebook.shape) >= kMostEntries ||
+      PadsTooMuch(table) || !x.ServedWith(bits) ||
+      (integers && 2 * x.ChunkPairsWith(bits) < Cols(codebook.shape))) {
     return {};
   }
-  // A few rows with many codes each, padded to a full tile, would take far more memory than in the
-  // file.
-  constexpr uint32_t kFewPositions = 64;
-  if (Rows(table.shape) < kCodeTileRows && scheme.positions > kFewPositions) return {};
   context.weights.Claim(BytesOfPositions(table));
-  CodedSumsKernel kernel(op, context);
-  std::vector<MemoryRange> memory = kernel.WeightMemory();
-  const size_t chunks = kernel.chunks();
-  return {{FramePhase(std::move(kernel), chunks)}, std::move(memory)};
+  return InChunks(CodedProductKernel(op, context, x));
 }
 
 }  // namespace kinglet::cpu

@@ -218,6 +218,58 @@ class BinRows {
   std::vector<Bin> bins_;
 };
 
+// The functions of a DeFINE unit's layers (ref::DefineFunctions).
+class DefineVectors {
+ public:
+  DefineVectors(const DefineRows& op, const BindContext& context) : vector_(&context.vector) {
+    for (size_t i = 0; i < op.tensors.size(); ++i) {
+      const DefineLayer& layer = op.unit.layers[i];
+      const uint64_t out = layer.out / layer.groups;
+      const bool shared = layer.weights == DefineLayer::Weights::kShared;
+      std::vector<SharedPanels>& groups = groups_.emplace_back();
+      for (uint64_t group = 0; group < (shared ? 1 : layer.groups); ++group) {
+        groups.push_back(context.weights.MatrixRows(op.tensors[i].weight, group * out, out));
+      }
+    }
+  }
+
+  static constexpr size_t kMostLanes = ProductBatch::kMost;
+  void Multiply(const DefineLayer& /*layer*/, size_t index, uint64_t group,
+                std::span<const float* const> x, std::span<float* const> y) const {
+    const std::vector<SharedPanels>& groups = groups_[index];
+    const Panels& panels = *groups[groups.size() == 1 ? 0 : group];
+    ProductBatch batch;
+    for (size_t lane = 0; lane < x.size(); ++lane) batch.Add({nullptr, 1.0f, x[lane]}, y[lane]);
+    batch.Multiply(*vector_, panels, {0, panels.panels()}, 1, Finish{});
+  }
+  void Normalise(float* x, size_t n, double epsilon, const float* gain, const float* offset) const {
+    if (gain == nullptr || offset == nullptr) {
+      return ref::NormaliseVector(x, n, static_cast<float>(epsilon), gain, offset, x);
+    }
+    vector_->layer_norm(x, n, gain, offset, static_cast<float>(epsilon), x);
+  }
+  void Activate(Activation activation, float* x, size_t n) const {
+    if (activation == Activation::kGelu) return vector_->gelus(x, n, x);
+    if (activation == Activation::kSwish) return vector_->swishes(x, n, x);
+    if (activation == Activation::kTanh) return vector_->tangents(x, n, x);
+    if (activation == Activation::kSigmoid) return vector_->sigmoids(x, n, x);
+    for (size_t i = 0; i < n; ++i) x[i] = Activated(activation, x[i]);
+  }
+  std::vector<MemoryRange> Memory() const {
+    std::vector<MemoryRange> memory;
+    for (const std::vector<SharedPanels>& groups : groups_) {
+      for (const SharedPanels& panels : groups) {
+        for (const MemoryRange& range : panels->Memory()) memory.push_back(range);
+      }
+    }
+    return memory;
+  }
+
+ private:
+  const VectorFunctions* vector_;
+  std::vector<std::vector<SharedPanels>> groups_;  // by layer; one for all groups where shared
+};
+
 class EmbedRowKernel {
  public:
   EmbedRowKernel(const EmbedRow& op, const BindContext& context)
@@ -245,13 +297,9 @@ Kernel BindOp(const EmbedRow& op, const BindContext& context) {
     if (bits != 0 && RowChunkPairs(table_bits, bits) == 0) return {};
   }
   if (op.define) {
-    // The layers run only when a row is first used, so the reference's code is fast enough. Rows of
-    // Map are still read from the file's memory.
-    const ref::DefineRowKernel<float, BinRows> kernel(op, context.layout, context.plan.weights,
-                                                      context.weights.claim(),
-                                                      BinRows(op.bins, 1, context));
-    return {EachFrame(kernel), kernel.WeightMemory(),
-            [kernel](uint32_t token) { return kernel.TokenMemory(token); }};
+    return ref::DefineKernel(ref::DefineRowKernel<float, BinRows, DefineVectors>(
+        op, context.layout, context.plan.weights, context.weights.claim(),
+        BinRows(op.bins, 1, context), DefineVectors(*op.define, context)));
   }
   const EmbedRowKernel kernel(op, context);
   return {EachFrame(kernel), {}, [kernel](uint32_t token) { return kernel.TokenMemory(token); }};

@@ -111,6 +111,35 @@ struct CodeTiles {
   const uint32_t* codes;
 };
 
+// Codes of a coded table that are computed (format/hashed_codes.h): the code of row r at position j
+// is HashedCode(seed, first_row + r, j, pools[j]).
+struct HashedCodes {
+  uint64_t rows;
+  uint32_t first_row;
+  uint32_t positions;
+  uint64_t seed;
+  const uint32_t* pools;        // [positions], below 2^31
+  const uint64_t* reciprocals;  // [positions], UINT64_MAX / pool
+};
+
+// The codebook of a coded table whose products are computed where a row needs them: floats, or
+// integers, which one entry more follows, with the scale of each row. The product of the codebook's
+// row firsts[j] + c with x[j * step, .. + length) is that of code c at position j.
+struct SubVectors {
+  const float* floats = nullptr;
+  const int16_t* integers = nullptr;
+  const float* scales = nullptr;
+  uint32_t length = 0;     // below kShortSum
+  const uint32_t* firsts;  // [positions]
+  uint32_t step;
+};
+// The vector that the codebook's rows are multiplied with: floats, or codes and their scale.
+struct PartedVector {
+  const float* floats = nullptr;
+  const int16_t* codes = nullptr;
+  float scale = 1;
+};
+
 // Biases that are integers times a scale: bias i is integers[i] * scale + integers[i] * rest, where
 // only the second product and the sum are rounded. `scale` and `rest` together are 1 / divisor.
 struct IntegerBiases {
@@ -218,6 +247,14 @@ struct VectorFunctions {
   // divided by `divisor` unless that is 1, and the finish. REQUIRES: an index fits in 31 bits.
   void (*coded_sums)(const CodeTiles& codes, const uint64_t* firsts, const float* partial,
                      float divisor, const Finish& finish, float* y);
+  void (*hashed_sums)(const HashedCodes& codes, const uint64_t* firsts, const float* partial,
+                      float divisor, const Finish& finish, float* y);
+  // Likewise, with the products of sub-vectors and x in the place of partial[..]. REQUIRES: an
+  // index of the codebook's entries fits in 30 bits, and an integer product in 31.
+  void (*coded_products)(const CodeTiles& codes, const SubVectors& codebook, const PartedVector& x,
+                         float divisor, const Finish& finish, float* y);
+  void (*hashed_products)(const HashedCodes& codes, const SubVectors& codebook,
+                          const PartedVector& x, float divisor, const Finish& finish, float* y);
 
   // For each vector: out[r] = factor * (float(rows[r] . x) * scale). REQUIRES: the sums fit in 31
   // bits.

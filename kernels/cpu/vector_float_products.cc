@@ -13,6 +13,11 @@ void AddRealProducts(VectorFunctions& table) {
   table.decoded_product = DecodedProduct;
   table.real_product = RealProduct;
   table.coded_sums = CodedSums;
+#if !defined(KINGLET_SMALL)
+  table.hashed_sums = HashedSums;
+  table.coded_products = CodedProducts;
+  table.hashed_products = HashedProducts;
+#endif
 }
 
 }  // namespace kinglet::cpu::HWY_NAMESPACE

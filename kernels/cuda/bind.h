@@ -112,6 +112,7 @@ Nodes BindOp(const EmbedRow& op, Binder& binder);
 Nodes BindDefineRow(const EmbedRow& op, Binder& binder);  // REQUIRES: op.define
 Nodes BindOp(const PartialProducts& op, Binder& binder);
 Nodes BindOp(const CodedSums& op, Binder& binder);
+Nodes BindOp(const CodedProduct& op, Binder& binder);
 Nodes BindOp(const LstmGates& op, Binder& binder);
 Nodes BindOp(const GruGates& op, Binder& binder);
 Nodes BindOp(const RnnGates& op, Binder& binder);

@@ -1,4 +1,4 @@
-// How PartialProducts and CodedSums become device nodes (coded.h).
+// How PartialProducts, CodedSums and CodedProduct become device nodes (coded.h).
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {
@@ -44,6 +44,26 @@ Nodes BindOp(const CodedSums& op, Binder& binder) {
   node.finish.relu = op.relu;
   KINGLET_ASSIGN_OR_RETURN(node.finish.bias, binder.weights.FloatsOrNull(op.bias));
   return std::vector<Node>{MakeNode(node)};
+}
+
+Nodes BindOp(const CodedProduct& op, Binder& binder) {
+  const TensorView& table = binder.plan.weights[op.table];
+  const CodingScheme& scheme = table.coded()->scheme;
+  std::vector<Node> nodes;
+  const ProductOperand x =
+      OperandOf(binder, op.x, op.input, static_cast<uint32_t>(Cols(table.shape)), nodes);
+  SumOfDots node{};
+  KINGLET_ASSIGN_OR_RETURN(node.codes, binder.weights.Codes(op.table));
+  KINGLET_ASSIGN_OR_RETURN(node.firsts, binder.weights.NarrowConstants(scheme.PoolFirsts()));
+  KINGLET_ASSIGN_OR_RETURN(node.codebook, binder.weights.Stored(scheme.codebook));
+  node.x = x.vector;
+  node.y = binder.At(op.y).Plus(op.y_offset * sizeof(float));
+  node.step = scheme.combine == Combine::kConcatenate ? node.codebook.cols : 0;
+  node.mean = scheme.combine == Combine::kMean;
+  node.finish.relu = op.relu;
+  KINGLET_ASSIGN_OR_RETURN(node.finish.bias, binder.weights.FloatsOrNull(op.bias));
+  nodes.push_back(MakeNode(node));
+  return nodes;
 }
 
 }  // namespace kinglet::cuda

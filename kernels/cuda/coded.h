@@ -31,20 +31,25 @@ struct PartProducts : ByElement {
   const uint32_t* positions;
 };
 
+// The product of a row of the codebook with its part of x, from element `first` on.
+KINGLET_HOST_DEVICE inline float PartProduct(const StoredRows& codebook, uint64_t row,
+                                             const Vector& x, uint64_t first, const Lane& lane,
+                                             const Work& work) {
+  if (x.codes && codebook.HasIntegers()) {
+    const int16_t* codes = work.At<int16_t>(lane, x.place) + first;
+    return codebook.integers.Product(row, codes, work.ScaleOf(lane, x));
+  }
+  return ThreadSum(codebook.cols, [&](float sum, uint64_t k) {
+    return fmaf(codebook.Value(row, k), work.Real(lane, x, first + k), sum);
+  });
+}
+
 KINGLET_HOST_DEVICE inline void Run(const PartProducts& p, const Work& work) {
   const uint32_t n = p.codebook.cols;
   EachElement(work, p.count, [&](const Lane& lane, uint64_t i) {
     const uint64_t row = p.pool == 0 ? i : i % p.pool;
     const uint64_t first = (p.pool == 0 ? p.positions[i] : i / p.pool) * n;
-    float* const partial = work.At<float>(lane, p.partial) + i;
-    if (p.x.codes && p.codebook.HasIntegers()) {
-      const int16_t* codes = work.At<int16_t>(lane, p.x.place) + first;
-      *partial = p.codebook.integers.Product(row, codes, work.ScaleOf(lane, p.x));
-      return;
-    }
-    *partial = ThreadSum(n, [&](float sum, uint64_t k) {
-      return fmaf(p.codebook.Value(row, k), work.Real(lane, p.x, first + k), sum);
-    });
+    work.At<float>(lane, p.partial)[i] = PartProduct(p.codebook, row, p.x, first, lane, work);
   });
 }
 
@@ -69,6 +74,36 @@ KINGLET_HOST_DEVICE inline void Run(const SumOfParts& p, const Work& work) {
     float sum = partial[uint64_t{p.firsts[0]} + p.codes.Code(row, 0)];
     for (uint32_t j = 1; j < p.codes.positions; ++j) {
       sum += partial[uint64_t{p.firsts[j]} + p.codes.Code(row, j)];
+    }
+    if (p.mean) sum /= static_cast<float>(p.codes.positions);
+    work.At<float>(lane, p.y)[row] = p.finish(sum, row);
+  });
+}
+
+// SumOfParts whose products are computed where a row needs them (CodedProduct).
+struct SumOfDots {
+  CodeMatrix codes;
+  const uint32_t* firsts;  // [positions]: each position's first row of the codebook
+  StoredRows codebook;
+  Vector x;
+  Place y;
+  uint32_t step;  // of x from position to position; 0: all positions have all of x
+  bool mean;
+  Finish finish;
+
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const {
+    return lanes * ElementParts(codes.rows);
+  }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const SumOfDots& p, const Work& work) {
+  EachElement(work, p.codes.rows, [&](const Lane& lane, uint64_t row) {
+    float sum = 0;
+    for (uint32_t j = 0; j < p.codes.positions; ++j) {
+      const uint64_t part = uint64_t{p.firsts[j]} + p.codes.Code(row, j);
+      const float product = PartProduct(p.codebook, part, p.x, uint64_t{j} * p.step, lane, work);
+      sum = j == 0 ? product : sum + product;
     }
     if (p.mean) sum /= static_cast<float>(p.codes.positions);
     work.At<float>(lane, p.y)[row] = p.finish(sum, row);

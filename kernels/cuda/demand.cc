@@ -79,6 +79,11 @@ class NodeDemand {
     return {p.codes.positions * p.codes.plane_size() * sizeof(uint32_t) +
             BytesOf(p.finish, p.codes.rows)};
   }
+  DeviceDemand operator()(const SumOfDots& p) const {
+    const uint64_t rows = uint64_t{p.codes.rows} * p.codes.positions;
+    return {p.codes.positions * p.codes.plane_size() * sizeof(uint32_t) +
+            RealBytes(rows * p.codebook.cols) + BytesOf(p.finish, p.codes.rows)};
+  }
   DeviceDemand operator()(const AttendHead& p) const { return OfPositions(p.attention); }
   DeviceDemand operator()(const ScoreSlots& p) const { return OfPositions(p.attention); }
   // The lanes may all be at one position, and then read the same row.

@@ -22,12 +22,14 @@
 namespace kinglet::cuda {
 
 // Node::kind is an index into this list.
-using Operations = ArgumentList<
-    NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct, RealProduct,
-    SumsOfTiles, LogOfSum, SumsOfProducts, RankTokens, TokenLogProbability, AttendHead, ScoreSlots,
-    WeighValues, AppendToCache, CacheProducts, CacheTotal, AddRowOfPosition, AddToHeads, CopyRow,
-    GatherRow, PartProducts, SumOfParts, LstmCell, GruCell, RnnCell, QrnnCell, AppendToBag,
-    FeaturesOfBag, ScaleAndRelu, ComputeDefineRow, ScaleToUnitMeanSquare, ActivateVector>;
+using Operations =
+    ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
+                 RealProduct, SumsOfTiles, LogOfSum, SumsOfProducts, RankTokens,
+                 TokenLogProbability, AttendHead, ScoreSlots, WeighValues, AppendToCache,
+                 CacheProducts, CacheTotal, AddRowOfPosition, AddToHeads, CopyRow, GatherRow,
+                 PartProducts, SumOfParts, SumOfDots, LstmCell, GruCell, RnnCell, QrnnCell,
+                 AppendToBag, FeaturesOfBag, ScaleAndRelu, ComputeDefineRow, ScaleToUnitMeanSquare,
+                 ActivateVector>;
 
 template <class T>
 Node MakeNode(const T& arguments) {

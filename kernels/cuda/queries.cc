@@ -18,56 +18,23 @@ namespace {
 constexpr uint64_t kMaxSharedBytes = 98304;
 
 // Whether the operation writes to the buffer.
+class WritesTo {
+ public:
+  explicit WritesTo(BufferId id) : id_(id) {}
+  void Reads(BufferId /*id*/) {}
+  void Writes(BufferId id) { found_ = found_ || id == id_; }
+  void Weight(WeightId /*id*/) {}
+  void Codes(WeightId /*id*/) {}
+  bool found() const { return found_; }
+
+ private:
+  const BufferId id_;
+  bool found_ = false;
+};
 bool Writes(const Op& op, BufferId id) {
-  const auto is_of = [id](std::initializer_list<BufferId> written) {
-    return std::find(written.begin(), written.end(), id) != written.end();
-  };
-  return std::visit(Overloaded{[&](const CacheAppend& p) {
-                                 return is_of({p.keys, p.tokens});
-                               },
-                               [&](const EmbedRow& p) { return p.out == id; },
-                               [&](const LayerNorm& p) { return p.y == id; },
-                               [&](const RootMeanSquareNorm& p) { return p.y == id; },
-                               [&](const ApplyActivation& p) { return p.x == id; },
-                               [&](const MatVec& p) { return p.y == id; },
-                               [&](const PartialProducts& p) { return p.partial == id; },
-                               [&](const CodedSums& p) { return p.y == id; },
-                               [&](const Quantise& p) { return p.codes == id; },
-                               [&](const Add& p) { return p.y == id; },
-                               [&](const AddScalar& p) { return p.y == id; },
-                               [&](const AddPositionRow& p) { return p.y == id; },
-                               [&](const AddSinusoids& p) { return p.y == id; },
-                               [&](const AddQueryBias& p) { return p.y == id; },
-                               [&](const WindowAttention& p) {
-                                 return (p.masked && p.masked->tokens == id) ||
-                                        is_of({p.keys, p.values, p.weights, p.out});
-                               },
-                               [&](const LogSumExp& p) {
-                                 return is_of({p.out, p.tiles.largest, p.tiles.sums});
-                               },
-                               [&](const CacheWeights& p) {
-                                 return is_of({p.weights, p.total});
-                               },
-                               [&](const LstmGates& p) {
-                                 return is_of({p.cell, p.hidden});
-                               },
-                               [&](const GruGates& p) { return p.hidden == id; },
-                               [&](const RnnGates& p) { return p.hidden == id; },
-                               [&](const QrnnGates& p) {
-                                 return is_of({p.cell, p.hidden});
-                               },
-                               [&](const BagAppend& p) {
-                                 return p.largest == id || is_of({p.sum, p.count});
-                               },
-                               [&](const BagFeatures& p) { return p.out == id; },
-                               [&](const ScaleShiftRelu& p) { return p.y == id; },
-                               [&](const StoreRow& p) { return p.rows == id; },
-                               [&](const LoadRow& p) { return p.x == id; },
-                               [&](const Join& p) { return p.y == id; },
-                               [&](const SourceAttention& p) {
-                                 return is_of({p.weights, p.out});
-                               }},
-                    op);
+  WritesTo writes(id);
+  std::visit([&](const auto& operation) { operation.Operands(writes); }, op);
+  return writes.found();
 }
 
 struct FusedProduct {

@@ -3,6 +3,7 @@
 #define KINGLET_KERNELS_REF_DEFINE_H_
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,40 +20,90 @@
 
 namespace kinglet::ref {
 
-// The layers of a unit (format/define_unit.h). Products are float products of decoded values, in
-// the order of rule 4, one for each row and group.
+// A tensor's exact values; none without a tensor.
+inline std::vector<float> DefineValues(const std::optional<TensorId>& id,
+                                       std::span<const TensorView> weights,
+                                       const ClaimBytes& claim) {
+  if (!id) return {};
+  ClaimFrom(claim, Count(weights[*id].shape) * sizeof(float));
+  return DecodedValues(weights[*id]);
+}
+
+// What the layers of a unit compute of many numbers. A backend may have functions of its own, with
+// the same bits.
 template <class T>
-class DefineLayers {
+class DefineFunctions {
  public:
-  DefineLayers(const DefineRows& op, std::span<const TensorView> weights, const ClaimBytes& claim)
-      : unit_(op.unit), work_(op.unit) {
-    const auto decoded = [&](const std::optional<TensorId>& id) {
-      if (!id) return std::vector<float>();
-      ClaimFrom(claim, Count(weights[*id].shape) * sizeof(float));
-      return DecodedValues(weights[*id]);
-    };
+  DefineFunctions(const DefineRows& op, std::span<const TensorView> weights,
+                  const ClaimBytes& claim) {
     for (const DefineTensors& tensors : op.tensors) {
-      values_.push_back({decoded(tensors.weight), decoded(tensors.bias), decoded(tensors.norm_gain),
-                         decoded(tensors.norm_offset)});
+      weights_.push_back(DefineValues(tensors.weight, weights, claim));
     }
   }
 
-  // Returns the unit's output, which lies in `work` [DefineWork(unit).total]. The output of Map
-  // lies at the start of `work`.
-  const T* Apply(T* work) const {
-    const T* e = work;
-    const T* previous = work;
-    T* outputs[] = {work + work_.output, work + work_.output + work_.width,
-                    work + work_.output + 2 * work_.width};
+  // How many vectors Multiply takes at most.
+  static constexpr size_t kMostLanes = 1;
+  // y[lane] = the group's matrix of the layer times x[lane]: float products of decoded values, in
+  // the order of rule 4.
+  void Multiply(const DefineLayer& layer, size_t index, uint64_t group, std::span<const T* const> x,
+                std::span<T* const> y) const {
+    const uint64_t in = layer.in / layer.groups, out = layer.out / layer.groups;
+    const bool shared = layer.weights == DefineLayer::Weights::kShared;
+    const float* const matrix = weights_[index].data() + (shared ? 0 : group * out * in);
+    for (size_t lane = 0; lane < x.size(); ++lane) {
+      for (uint64_t feature = 0; feature < out; ++feature) {
+        const float* const row = matrix + feature * in;
+        const T* const chunk = x[lane];
+        y[lane][feature] = Dot<T>(
+            in, [row](size_t i) { return static_cast<T>(row[i]); },
+            [chunk](size_t i) { return chunk[i]; });
+      }
+    }
+  }
+  // Gain and offset may be null.
+  void Normalise(T* x, size_t n, double epsilon, const float* gain, const float* offset) const {
+    NormaliseVector(x, n, static_cast<T>(epsilon), gain, offset, x);
+  }
+  void Activate(Activation activation, T* x, size_t n) const {
+    for (size_t i = 0; i < n; ++i) x[i] = Activated(activation, x[i]);
+  }
+  std::vector<MemoryRange> Memory() const {
+    std::vector<MemoryRange> memory;
+    for (const auto& values : weights_) memory.push_back(std::as_bytes(std::span(values)));
+    return memory;
+  }
+
+ private:
+  std::vector<std::vector<float>> weights_;  // by layer
+};
+
+// The layers of a unit (format/define_unit.h), for up to Functions::kMostLanes rows at once.
+template <class T, class Functions>
+class DefineLayers {
+ public:
+  DefineLayers(const DefineRows& op, std::span<const TensorView> weights, const ClaimBytes& claim,
+               Functions functions)
+      : unit_(op.unit), work_(op.unit), functions_(std::move(functions)) {
+    for (const DefineTensors& tensors : op.tensors) {
+      values_.push_back({DefineValues(tensors.bias, weights, claim),
+                         DefineValues(tensors.norm_gain, weights, claim),
+                         DefineValues(tensors.norm_offset, weights, claim)});
+    }
+  }
+
+  // Returns where in each of `works` [DefineWork(unit).total] the unit's output lies. The output of
+  // Map lies at the start.
+  uint64_t Apply(std::span<T* const> works) const {
+    uint64_t e = 0, previous = 0;  // offsets in a lane's memory
+    uint64_t outputs[] = {work_.output, work_.output + work_.width, work_.output + 2 * work_.width};
     uint64_t width = unit_.map_width;
     for (size_t i = 0; i < unit_.layers.size(); ++i) {
       if (i == unit_.entry_layers && i > 0) {
-        std::copy_n(previous, width, work + work_.skip);
-        e = work + work_.skip;
+        for (T* work : works) std::copy_n(work + previous, width, work + work_.skip);
+        e = work_.skip;
       }
       // The third vector contains the previous layer's output.
-      ApplyLayer(unit_.layers[i], values_[i], e, previous, width, work + work_.joined, outputs[0],
-                 outputs[1]);
+      ApplyLayer(i, works, e, previous, width, outputs[0], outputs[1]);
       previous = outputs[1];
       std::swap(outputs[1], outputs[2]);
       width = unit_.layers[i].out;
@@ -61,10 +112,9 @@ class DefineLayers {
   }
 
   std::vector<MemoryRange> Memory() const {
-    std::vector<MemoryRange> memory;
+    std::vector<MemoryRange> memory = functions_.Memory();
     for (const Values& layer : values_) {
-      for (const auto* values :
-           {&layer.weight, &layer.bias, &layer.norm_gain, &layer.norm_offset}) {
+      for (const auto* values : {&layer.bias, &layer.norm_gain, &layer.norm_offset}) {
         if (!values->empty()) memory.push_back(std::as_bytes(std::span(*values)));
       }
     }
@@ -74,7 +124,7 @@ class DefineLayers {
  private:
   // Exact values; empty where the layer has no such tensor.
   struct Values {
-    std::vector<float> weight, bias, norm_gain, norm_offset;
+    std::vector<float> bias, norm_gain, norm_offset;
   };
 
   // The chunks of `first`, each followed by the same chunk of `second`.
@@ -87,9 +137,8 @@ class DefineLayers {
     }
   }
 
-  const T* Input(const DefineLayer& layer, const T* e, const T* previous, uint64_t width,
-                 T* joined) const {
-    if (layer.skip == DefineLayer::Skip::kNone) return previous;
+  static void Join(const DefineLayer& layer, const T* e, const T* previous, uint64_t width,
+                   T* joined) {
     const uint64_t chunks = layer.skip == DefineLayer::Skip::kMix ? layer.groups : 1;
     const uint64_t e_width = layer.in - width;
     if (layer.order == DefineLayer::Order::kInputFirst) {
@@ -97,10 +146,9 @@ class DefineLayers {
     } else {
       Interleave(previous, width, e, e_width, chunks, joined);
     }
-    return joined;
   }
 
-  static void Normalise(const DefineLayer& layer, const Values& values, T* x) {
+  void Normalise(const DefineLayer& layer, const Values& values, T* x) const {
     if (layer.norm == DefineLayer::Norm::kNone) return;
     const uint64_t parts = layer.norm == DefineLayer::Norm::kPerGroup ? layer.groups : 1;
     const uint64_t width = layer.out / parts;
@@ -108,8 +156,8 @@ class DefineLayers {
       return vector.empty() ? nullptr : vector.data();
     };
     for (uint64_t part = 0; part < parts; ++part) {
-      NormaliseVector(x + part * width, width, static_cast<T>(layer.norm_epsilon),
-                      data(values.norm_gain), data(values.norm_offset), x + part * width);
+      functions_.Normalise(x + part * width, width, layer.norm_epsilon, data(values.norm_gain),
+                           data(values.norm_offset));
     }
   }
 
@@ -120,54 +168,69 @@ class DefineLayers {
     }
   }
 
-  // `output` from e and the previous output of `width` features.
-  void ApplyLayer(const DefineLayer& layer, const Values& values, const T* e, const T* previous,
-                  uint64_t width, T* joined, T* unshuffled, T* output) const {
-    const T* input = Input(layer, e, previous, width, joined);
-    const bool shuffles = layer.shuffle != DefineLayer::Shuffle::kNone;
-    T* product = shuffles ? unshuffled : output;
-    const uint64_t in = layer.in / layer.groups, out = layer.out / layer.groups;
-    const bool shared = layer.weights == DefineLayer::Weights::kShared;
-    for (uint64_t feature = 0; feature < layer.out; ++feature) {
-      const float* row = values.weight.data() + (shared ? feature % out : feature) * in;
-      const T* chunk = input + feature / out * in;
-      T sum = Dot<T>(
-          in, [row](size_t i) { return static_cast<T>(row[i]); },
-          [chunk](size_t i) { return chunk[i]; });
-      if (!values.bias.empty()) {
-        sum += static_cast<T>(values.bias[feature % values.bias.size()]);
+  // `output` from e and the previous output of `width` features; all are offsets.
+  void ApplyLayer(size_t index, std::span<T* const> works, uint64_t e, uint64_t previous,
+                  uint64_t width, uint64_t unshuffled, uint64_t output) const {
+    const DefineLayer& layer = unit_.layers[index];
+    const bool joins = layer.skip != DefineLayer::Skip::kNone;
+    if (joins) {
+      for (T* work : works) {
+        Join(layer, work + e, work + previous, width, work + work_.joined);
       }
-      product[feature] = sum;
+    }
+    const uint64_t input = joins ? work_.joined : previous;
+    const uint64_t product = layer.shuffle == DefineLayer::Shuffle::kNone ? output : unshuffled;
+    const uint64_t in = layer.in / layer.groups, out = layer.out / layer.groups;
+    std::array<const T*, Functions::kMostLanes> x;
+    std::array<T*, Functions::kMostLanes> y;
+    for (uint64_t group = 0; group < layer.groups; ++group) {
+      for (size_t lane = 0; lane < works.size(); ++lane) {
+        x[lane] = works[lane] + input + group * in;
+        y[lane] = works[lane] + product + group * out;
+      }
+      functions_.Multiply(layer, index, group, std::span(x).first(works.size()),
+                          std::span(y).first(works.size()));
+    }
+    for (T* work : works) {
+      Finish(layer, values_[index], work + previous, work + product, work + output);
+    }
+  }
+
+  void Finish(const DefineLayer& layer, const Values& values, const T* previous, T* product,
+              T* output) const {
+    const std::vector<float>& bias = values.bias;
+    for (uint64_t i = 0; !bias.empty() && i < layer.out; ++i) {
+      product[i] += static_cast<T>(bias[i % bias.size()]);
     }
     if (layer.shuffle != DefineLayer::Shuffle::kBeforeNorm) Normalise(layer, values, product);
-    if (shuffles) Shuffle(layer, product, output);
+    if (layer.shuffle != DefineLayer::Shuffle::kNone) Shuffle(layer, product, output);
     if (layer.shuffle == DefineLayer::Shuffle::kBeforeNorm) Normalise(layer, values, output);
-
-    using Residual = DefineLayer::Residual;
-    for (uint64_t feature = 0; feature < layer.out; ++feature) {
-      T value = output[feature];
-      if (layer.residual == Residual::kBeforeActivation) value += previous[feature];
-      value = Activated(layer.activation, value);
-      if (layer.residual == Residual::kAfterActivation) value += previous[feature];
-      output[feature] = value;
-    }
+    const auto add_previous = [&] {
+      for (uint64_t i = 0; i < layer.out; ++i) output[i] += previous[i];
+    };
+    if (layer.residual == DefineLayer::Residual::kBeforeActivation) add_previous();
+    functions_.Activate(layer.activation, output, layer.out);
+    if (layer.residual == DefineLayer::Residual::kAfterActivation) add_previous();
   }
 
   DefineUnit unit_;
   DefineWork work_;
+  Functions functions_;
   std::vector<Values> values_;
 };
 
 // `Map` gives a token's vector: bool Row(uint32_t token, T* out), which returns false if the token
 // does not exist.
-template <class T, class Map>
+template <class T, class Map, class Functions>
 class DefineRowKernel {
  public:
   // REQUIRES: op.define; `map` has the rows of op.bins.
   DefineRowKernel(const EmbedRow& op, const BufferLayout& layout,
-                  std::span<const TensorView> weights, const ClaimBytes& claim, Map map)
+                  std::span<const TensorView> weights, const ClaimBytes& claim, Map map,
+                  Functions functions)
       : map_(std::move(map)),
-        layers_(std::make_shared<const DefineLayers<T>>(*op.define, weights, claim)),
+        layers_(std::make_shared<const DefineLayers<T, Functions>>(*op.define, weights, claim,
+                                                                   std::move(functions))),
         cache_(op.define->cache),
         scale_(static_cast<T>(op.scale)),
         out_(layout[op.out]),
@@ -175,32 +238,57 @@ class DefineRowKernel {
         rows_(layout[op.define->rows]),
         row_index_(layout[op.define->row_index]) {}
 
-  void operator()(StreamFrame& frame) const {
-    T* out = out_.At<T>(frame);
-    T* rows = rows_.At<T>(frame);
-    const size_t width = out_.count;
-    RowCache cache(cache_, row_index_.At<uint32_t>(frame));
-    if (const auto slot = cache.Find(frame.token)) {
-      std::copy_n(rows + *slot * width, width, out);
-      return;
+  // Rows that a stream's cache lacks are computed together.
+  void operator()(std::span<StreamFrame> frames, Chunks /*all*/) const {
+    std::array<StreamFrame*, Functions::kMostLanes> missing;
+    size_t count = 0;
+    for (StreamFrame& frame : frames) {
+      RowCache cache(cache_, row_index_.At<uint32_t>(frame));
+      if (const auto slot = cache.Find(frame.token)) {
+        std::copy_n(rows_.At<T>(frame) + *slot * out_.count, out_.count, out_.At<T>(frame));
+      } else if (map_.Row(frame.token, work_.At<T>(frame))) {
+        missing[count++] = &frame;
+      }
+      if (count == missing.size()) Compute(std::span(missing).first(std::exchange(count, 0)));
     }
-    T* work = work_.At<T>(frame);
-    if (!map_.Row(frame.token, work)) return;
-    const T* row = layers_->Apply(work);
-    for (size_t i = 0; i < width; ++i) out[i] = row[i] * scale_;
-    // The code below cannot fail, so the cache never contains half a row.
-    std::copy_n(out, width, rows + cache.Take(frame.token) * width);
+    Compute(std::span(missing).first(count));
   }
   std::vector<MemoryRange> WeightMemory() const { return layers_->Memory(); }
   std::vector<MemoryRange> TokenMemory(uint32_t token) const { return map_.TokenMemory(token); }
 
  private:
+  void Compute(std::span<StreamFrame* const> frames) const {
+    std::array<T*, Functions::kMostLanes> works;
+    for (size_t i = 0; i < frames.size(); ++i) works[i] = work_.At<T>(*frames[i]);
+    const uint64_t output = layers_->Apply(std::span(works).first(frames.size()));
+    for (size_t i = 0; i < frames.size(); ++i) {
+      T* const out = out_.At<T>(*frames[i]);
+      for (size_t k = 0; k < out_.count; ++k) out[k] = works[i][output + k] * scale_;
+      // Two frames of one stream may have lacked the same row.
+      RowCache cache(cache_, row_index_.At<uint32_t>(*frames[i]));
+      if (cache.Find(frames[i]->token)) continue;
+      // The code below cannot fail, so the cache never contains half a row.
+      std::copy_n(out, out_.count,
+                  rows_.At<T>(*frames[i]) + cache.Take(frames[i]->token) * out_.count);
+    }
+  }
+
   Map map_;
-  std::shared_ptr<const DefineLayers<T>> layers_;
+  std::shared_ptr<const DefineLayers<T, Functions>> layers_;
   RowCacheShape cache_;
   T scale_;
   Slot out_, work_, rows_, row_index_;
 };
+
+// The kernel, with the memory that it reads.
+template <class Rows>
+Kernel DefineKernel(Rows kernel) {
+  Kernel made;
+  made.phases.push_back({kernel});
+  made.weights = kernel.WeightMemory();
+  made.token_weights = [kernel](uint32_t token) { return kernel.TokenMemory(token); };
+  return made;
+}
 
 }  // namespace kinglet::ref
 

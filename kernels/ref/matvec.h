@@ -92,34 +92,20 @@ class PartialProductsKernel {
   Slot partial_;
 };
 
+// y[row] = finish(sum over positions j of product(j, code(row, j))) of a coded table.
 template <class T>
-class CodedSumsKernel {
+class CodedTableKernel {
  public:
-  CodedSumsKernel(const CodedSums& op, const Plan& plan, const BufferLayout& layout,
-                  WeightStore& store)
+  template <class Operation>
+  CodedTableKernel(const Operation& op, const Plan& plan, const BufferLayout& layout,
+                   WeightStore& store)
       : view_(plan.weights[op.table]),
         codes_(view_),
         bias_(op.bias ? store.Get(*op.bias) : nullptr),
-        partial_(layout[op.partial]),
         y_(layout[op.y]),
         y_offset_(op.y_offset),
-        relu_(op.relu) {
-    firsts_ = PartialFirsts(scheme());
-  }
+        relu_(op.relu) {}
 
-  void operator()(StreamFrame& frame, Chunks chunks) const {
-    const T* partial = partial_.At<T>(frame);
-    T* y = y_.At<T>(frame) + y_offset_;
-    std::vector<uint32_t> codes(firsts_.size());
-    const size_t end = std::min<size_t>(chunks.end * RowsOfChunk(), Rows(view_.shape));
-    for (size_t row = chunks.begin * RowsOfChunk(); row < end; ++row) {
-      codes_.Codes(row, codes.data());
-      T sum = partial[firsts_[0] + codes[0]];
-      for (size_t j = 1; j < codes.size(); ++j) sum += partial[firsts_[j] + codes[j]];
-      if (scheme().combine == Combine::kMean) sum /= static_cast<T>(codes.size());
-      y[row] = Finished(sum, bias_.get(), row, relu_);
-    }
-  }
   // Hashed codes cost about 8 ns each and no byte of the file.
   size_t chunks() const { return (Rows(view_.shape) + RowsOfChunk() - 1) / RowsOfChunk(); }
   std::vector<MemoryRange> WeightMemory() const {
@@ -128,8 +114,23 @@ class CodedSumsKernel {
     return memory;
   }
 
- private:
+ protected:
   const CodingScheme& scheme() const { return view_.coded()->scheme; }
+  template <class Product>
+  void AddRows(StreamFrame& frame, Chunks chunks, const Product& product) const {
+    T* y = y_.At<T>(frame) + y_offset_;
+    std::vector<uint32_t> codes(scheme().positions);
+    const size_t end = std::min<size_t>(chunks.end * RowsOfChunk(), Rows(view_.shape));
+    for (size_t row = chunks.begin * RowsOfChunk(); row < end; ++row) {
+      codes_.Codes(row, codes.data());
+      T sum = product(0, codes[0]);
+      for (size_t j = 1; j < codes.size(); ++j) sum += product(j, codes[j]);
+      if (scheme().combine == Combine::kMean) sum /= static_cast<T>(codes.size());
+      y[row] = Finished(sum, bias_.get(), row, relu_);
+    }
+  }
+
+ private:
   size_t RowsOfChunk() const {
     constexpr size_t kCodes = 1024;
     return std::max<size_t>(kCodes / scheme().positions, 1);
@@ -138,10 +139,62 @@ class CodedSumsKernel {
   TensorView view_;
   CodedRows codes_;
   SharedWeights bias_;
-  std::vector<uint64_t> firsts_;  // index of each position's first partial product
-  Slot partial_, y_;
+  Slot y_;
   size_t y_offset_;
   bool relu_;
+};
+
+template <class T>
+class CodedSumsKernel : public CodedTableKernel<T> {
+ public:
+  CodedSumsKernel(const CodedSums& op, const Plan& plan, const BufferLayout& layout,
+                  WeightStore& store)
+      : CodedTableKernel<T>(op, plan, layout, store),
+        firsts_(PartialFirsts(this->scheme())),
+        partial_(layout[op.partial]) {}
+
+  void operator()(StreamFrame& frame, Chunks chunks) const {
+    const T* partial = partial_.At<T>(frame);
+    this->AddRows(frame, chunks,
+                  [&](size_t j, uint32_t code) { return partial[firsts_[j] + code]; });
+  }
+
+ private:
+  std::vector<uint64_t> firsts_;  // index of each position's first partial product
+  Slot partial_;
+};
+
+template <class T>
+class CodedProductKernel : public CodedTableKernel<T> {
+ public:
+  CodedProductKernel(const CodedProduct& op, const Plan& plan, const BufferLayout& layout,
+                     WeightStore& store)
+      : CodedTableKernel<T>(op, plan, layout, store),
+        codebook_(store.Get(this->scheme().codebook)),
+        x_(plan, layout, op.x, op.input),
+        cols_(Cols(plan.weights[op.table].shape)),
+        firsts_(this->scheme().PoolFirsts()) {}
+
+  void operator()(StreamFrame& frame, Chunks chunks) const {
+    const ProductVector<T> x = x_.Read(frame, cols_);
+    const size_t step = this->scheme().combine == Combine::kConcatenate ? codebook_->cols : 0;
+    this->AddRows(frame, chunks, [&](size_t j, uint32_t code) {
+      return x.DotRow(*codebook_, firsts_[j] + code, j * step);
+    });
+  }
+  std::vector<MemoryRange> WeightMemory() const {
+    std::vector<MemoryRange> memory = CodedTableKernel<T>::WeightMemory();
+    for (const MemoryRange& range : codebook_->Memory(x_.IntegerWith(*codebook_))) {
+      memory.push_back(range);
+    }
+    return memory;
+  }
+
+ private:
+  SharedWeights codebook_;
+  ProductInput<T> x_;
+  size_t cols_;
+  std::vector<uint64_t> firsts_;  // each position's first row of the codebook
 };
 
 }  // namespace kinglet::ref

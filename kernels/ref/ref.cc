@@ -46,8 +46,9 @@ struct Binder {
   }
   Kernel operator()(const EmbedRow& op) const {
     if (op.define) {
-      return WithTokenWeights(DefineRowKernel<T, BinRows<T>>(
-          op, layout, plan.weights, store.claim(), BinRows<T>(op.bins, 1, plan, store)));
+      return DefineKernel(DefineRowKernel<T, BinRows<T>, DefineFunctions<T>>(
+          op, layout, plan.weights, store.claim(), BinRows<T>(op.bins, 1, plan, store),
+          DefineFunctions<T>(*op.define, plan.weights, store.claim())));
     }
     return WithTokenWeights(EmbedRowKernel<T>(op, plan, layout, store));
   }
@@ -67,9 +68,12 @@ struct Binder {
     store.Claim(BytesOfPositions(plan.weights[op.table]));
     return WithWeights(PartialProductsKernel<T>(op, plan, layout, store));
   }
-  Kernel operator()(const CodedSums& op) const {
+  Kernel operator()(const CodedSums& op) const { return InChunks<CodedSumsKernel<T>>(op); }
+  Kernel operator()(const CodedProduct& op) const { return InChunks<CodedProductKernel<T>>(op); }
+  template <class K, class Operation>
+  Kernel InChunks(const Operation& op) const {
     store.Claim(BytesOfPositions(plan.weights[op.table]));
-    CodedSumsKernel<T> kernel(op, plan, layout, store);
+    K kernel(op, plan, layout, store);
     std::vector<MemoryRange> weights = kernel.WeightMemory();
     const size_t chunks = kernel.chunks();
     return {{FramePhase(std::move(kernel), chunks)}, std::move(weights)};

@@ -115,14 +115,25 @@ class NodeMeter {
     AddProducts(scheme.codebook, length, Real(PartialCount(scheme)), 0, op.x, cols, op.input);
   }
 
-  void operator()(const CodedSums& op) const {
+  void operator()(const CodedSums& op) const { AddSums("", op); }
+  template <class Sums>
+  void AddSums(const std::string& part, const Sums& op) const {
     const TensorView& table = plan_.weights[op.table];
     const double rows = Real(Rows(table.shape));
     OperationTally sums = SumOfSubVectors(*table.coded(), rows);
     // Also for concatenated sub-vectors, a logit is the sum of its positions' partial products.
     sums.additions = rows * (Real(table.coded()->scheme.positions) - 1) + (op.bias ? rows : 0);
-    Add("", sums);
+    Add(part, sums);
     if (op.relu) Add(".relu", {0, 0, rows});
+  }
+
+  void operator()(const CodedProduct& op) const {
+    const TensorView& table = plan_.weights[op.table];
+    const CodingScheme& scheme = table.coded()->scheme;
+    const double length = Real(Cols(plan_.weights[scheme.codebook].shape));
+    AddProducts(scheme.codebook, length, Real(Rows(table.shape) * scheme.positions), 0, op.x,
+                Real(Cols(table.shape)), op.input);
+    AddSums(".sums", op);
   }
 
   void operator()(const Quantise& op) const {

@@ -140,11 +140,24 @@ class NodeRules {
     AddLinear("", scheme.codebook, std::nullopt, SharesPoolOfParts(scheme) ? scheme.positions : 1,
               BitsOf(plan_, op.x, op.input));
   }
-  void operator()(const CodedSums& op) const {
+  // The codebook's weights in as many rows as the table has sub-vectors, each of the mean number of
+  // non-zero weights.
+  void operator()(const CodedProduct& op) const {
+    const TensorView& table = plan_.weights[op.table];
+    const CodingScheme& scheme = table.coded()->scheme;
+    AddLinear("", scheme.codebook, std::nullopt,
+              Real(Rows(table.shape) * scheme.positions) /
+                  Real(Rows(plan_.weights[scheme.codebook].shape)),
+              BitsOf(plan_, op.x, op.input));
+    AddSums(".sums", op);
+  }
+  void operator()(const CodedSums& op) const { AddSums("", op); }
+  template <class Sums>
+  void AddSums(const std::string& part, const Sums& op) const {
     const TensorView& table = plan_.weights[op.table];
     OperationTally sums = SumsOfSubVectors(*table.coded(), Real(Rows(table.shape)));
     if (op.bias) sums.additions += Real(nonzeros_[*op.bias]);
-    Add("", sums);
+    Add(part, sums);
     if (op.relu) Add(".relu", Relu(Real(Rows(table.shape))));
   }
 
@@ -336,6 +349,10 @@ class StorageRules {
     if (op.bias) Charge(*op.bias);
   }
   void operator()(const PartialProducts& op) const { Charge(op.table); }
+  void operator()(const CodedProduct& op) const {
+    Charge(op.table);
+    if (op.bias) Charge(*op.bias);
+  }
   void operator()(const CodedSums& op) const {
     if (op.bias) Charge(*op.bias);
   }

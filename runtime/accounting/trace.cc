@@ -73,16 +73,17 @@ uint64_t SteadyPosition(const Plan& plan) {
     position = std::max(
         position,
         std::visit(
-            Overloaded{[](const WindowAttention& op) { return uint64_t{op.window}; },
-                       [](const CacheWeights& op) {
-                         return std::max(uint64_t{op.capacity}, op.first_position);
-                       },
-                       []<OneOf<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProducts,
-                                CodedSums, Quantise, Add, AddScalar, AddPositionRow, AddSinusoids,
-                                AddQueryBias, LogSumExp, LstmGates, GruGates, RnnGates, QrnnGates,
-                                BagAppend, BagFeatures, ScaleShiftRelu, StoreRow, LoadRow,
-                                SourceAttention, RootMeanSquareNorm, ApplyActivation, Join>
-                              AnyPosition>(const AnyPosition&) { return uint64_t{0}; }},
+            Overloaded{
+                [](const WindowAttention& op) { return uint64_t{op.window}; },
+                [](const CacheWeights& op) {
+                  return std::max(uint64_t{op.capacity}, op.first_position);
+                },
+                []<OneOf<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProducts, CodedSums,
+                         CodedProduct, Quantise, Add, AddScalar, AddPositionRow, AddSinusoids,
+                         AddQueryBias, LogSumExp, LstmGates, GruGates, RnnGates, QrnnGates,
+                         BagAppend, BagFeatures, ScaleShiftRelu, StoreRow, LoadRow, SourceAttention,
+                         RootMeanSquareNorm, ApplyActivation, Join>
+                       AnyPosition>(const AnyPosition&) { return uint64_t{0}; }},
             node.op));
   }
   return position;

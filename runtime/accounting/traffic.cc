@@ -76,6 +76,10 @@ class NodeTracer {
     Write(op.y, op.y_offset, Rows(plan_.weights[op.weight].shape));
   }
   void operator()(const PartialProducts& op) const { op.Operands(*this); }
+  void operator()(const CodedProduct& op) const {
+    Read(op.x);
+    Write(op.y, op.y_offset, Rows(plan_.weights[op.table].shape));
+  }
   void operator()(const CodedSums& op) const {
     Read(op.partial);
     Write(op.y, op.y_offset, Rows(plan_.weights[op.table].shape));

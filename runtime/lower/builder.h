@@ -130,12 +130,17 @@ class PlanBuilder {
     return codes;
   }
 
-  // Adds the product as the node NAME or, if the weight is coded, as the nodes NAME.partial and
-  // NAME.
+  // Adds the product as the node NAME or, if the weight is coded and its rows share products, as
+  // the nodes NAME.partial and NAME.
   void AddProduct(const std::string& name, const MatVec& product) {
     const CodedView* coded = plan_.weights[product.weight].coded();
     if (coded == nullptr) {
       AddNode(name, product);
+      return;
+    }
+    if (NeedsFewProducts(plan_.weights[product.weight])) {
+      AddNode(name, CodedProduct{product.weight, product.bias, product.x, product.y,
+                                 product.y_offset, product.relu, product.input});
       return;
     }
     const BufferId partial = Floats(name + ".partial", PartialCount(coded->scheme));

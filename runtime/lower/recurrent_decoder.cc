@@ -27,7 +27,7 @@ RecurrentLowering::RecurrentLowering(const RecurrentDecoder& block, const std::s
     : block_(block), memory_(memory), builder_(builder) {
   const size_t layers = block.layers.size();
   if (block.input_feed) {
-    const uint64_t inputs = uint64_t{block.inputs} + block.layers.back().units;
+    const uint64_t inputs = uint64_t{block.inputs} + block.layers.back().Outputs();
     embedded_ = builder.Floats("embedding", block.inputs);
     input_ = Make("embedded", inputs, false, false, At(block.input));
   } else {
@@ -42,8 +42,8 @@ RecurrentLowering::RecurrentLowering(const RecurrentDecoder& block, const std::s
     const bool kept = last || !IsQrnn(layer) || ReadsPreviousInput(block.layers[i + 1]);
     // A GRU mixes its previous output, as floats, into the next one.
     const bool floats_kept = layer.cell == RecurrentCell::kGru;
-    RecurrentState state{Make(decodes ? output : LayerName(i) + ".hidden", layer.units, floats_kept,
-                              kept, At(layer.output)),
+    RecurrentState state{Make(decodes ? output : LayerName(i) + ".hidden", layer.Outputs(),
+                              floats_kept, kept, At(layer.output)),
                          std::nullopt};
     if (layer.cell == RecurrentCell::kLstm || IsQrnn(layer)) {
       state.cell = builder.Floats(LayerName(i) + ".cell", layer.units, true);
@@ -52,14 +52,14 @@ RecurrentLowering::RecurrentLowering(const RecurrentDecoder& block, const std::s
   }
   decoded_ = states_.back().hidden;
   if (block.attention) {
-    decoded_ = Make(output, block.layers.back().units, block.input_feed, true,
+    decoded_ = Make(output, block.layers.back().Outputs(), block.input_feed, true,
                     At(block.attention->output));
   }
   // Without attention the last layer starts with the encoder's states, and the fed vector with
   // zeros.
   fed_ = decoded_.floats;
   if (block.input_feed && !block.attention) {
-    fed_ = builder.Floats("fed", block.layers.back().units, true);
+    fed_ = builder.Floats("fed", block.layers.back().Outputs(), true);
   }
 }
 
@@ -87,9 +87,9 @@ void RecurrentLowering::LowerPreviousProducts() {
 
 void RecurrentLowering::LowerLayers() {
   if (block_.input_feed) {
-    builder_.AddNode("input_feed",
-                     Join{{{embedded_, 0, block_.inputs}, {fed_, 0, block_.layers.back().units}},
-                          input_.floats});
+    builder_.AddNode("input_feed", Join{{{embedded_, 0, block_.inputs},
+                                         {fed_, 0, block_.layers.back().Outputs()}},
+                                        input_.floats});
   }
   LowerQuantised("embedded.quantise", input_, builder_);
   for (size_t i = 0; i < block_.layers.size(); ++i) {
@@ -106,7 +106,7 @@ void RecurrentLowering::LowerLayers() {
     LowerGlobalAttention(*block_.attention, *memory_, states_.back().hidden, decoded_, builder_);
   }
   if (fed_ != decoded_.floats) {
-    builder_.AddNode("fed", Join{{{decoded_.floats, 0, block_.layers.back().units}}, fed_});
+    builder_.AddNode("fed", Join{{{decoded_.floats, 0, block_.layers.back().Outputs()}}, fed_});
   }
 }
 
@@ -115,6 +115,18 @@ void LowerGates(const RecurrentLayer& layer, const std::string& name, BufferId i
                 PlanBuilder& builder) {
   const BufferId hidden = state.hidden.floats;
   const auto add = [&](Op op) { builder.AddNode(name + ".gates", std::move(op)); };
+  if (layer.projection) {
+    const ActivationQuantiser* quantiser = At(layer.projection->input);
+    const auto applied = builder.Applied(quantiser);
+    const BufferId wide = builder.Floats(name + ".wide", layer.units);
+    const BufferId codes =
+        applied ? builder.Codes(name + ".wide.codes", layer.units, *applied) : wide;
+    add(LstmGates{input, *previous, *state.cell, wide});
+    LowerQuantised(name + ".wide.quantise", {wide, codes, quantiser}, builder);
+    builder.AddProduct(name + ".projection",
+                       MatVec{layer.projection->weight, std::nullopt, codes, hidden});
+    return;
+  }
   switch (layer.cell) {
     case RecurrentCell::kLstm:
       return add(LstmGates{input, *previous, *state.cell, hidden});

@@ -247,7 +247,7 @@ class RecurrentEncoderLowering {
 SourceMemory MakeSourceMemory(const RecurrentDecoder& decoder, const RecurrentEncoder& encoder,
                               PlanBuilder& builder) {
   const bool additive = decoder.attention->score == AttentionScore::kMlp;
-  const uint64_t width = decoder.layers.back().units;
+  const uint64_t width = decoder.layers.back().Outputs();
   const auto quantiser = builder.Applied(additive ? nullptr : At(encoder.forward.back().output));
   return {builder.SourceRows("source", additive ? 2 * width : width, encoder.window, quantiser),
           encoder.window};

@@ -145,40 +145,50 @@ void Line(const std::string& block, const std::vector<TableForm>& forms,
 
 struct Context {
   const char* name;
-  const char* json;  // members of the recipe
-  const char*
-      layer;  // the members of "transformer"'s layer that not all have; nullptr: no transformer
+  const char* json;   // members of the recipe
+  const char* layer;  // the fields of its layers that not all have; nullptr: no transformer
 };
 
 constexpr uint64_t kWords = 22, kWidth = 8;
 
 constexpr const char* kTransformer =
-    R"("heads": 2, "epsilon": 1e-5, "layout": "out_in", "qkv_rows": "parts", "layers": 2, "layer": {
-       "attention_norm": {"gain": "{}.norm.gain", "offset": "{}.norm.offset"},
-       "inner_norm": {"gain": "{}.norm2.gain", "offset": "{}.norm2.offset"},
-       "inner": "{}.inner", "inner_bias": "{}.inner_bias",
-       "outer": "{}.outer", "outer_bias": "{}.outer_bias", "out": "{}.out")";
-constexpr const char* kBiases = R"(, "qkv": "{}.qkv", "qkv_bias": "{}.qkv_bias",
-                                    "out_bias": "{}.out_bias")";
-constexpr const char* kRelativeLayer = R"(, "qkv": "{}.qkv", "positions": "{}.relative",
-                                           "content_bias": "u", "position_bias": "v")";
+    R"("layout": "out_in", "width": 8, "heads": 2, "key_size": 4, "value_size": 4, "epsilon": 1e-5,
+       "activation": "relu", "layers": {"count": 2, "each": {
+       "attention_norm_gain": "{}.norm.gain", "attention_norm_bias": "{}.norm.offset",
+       "inner_norm_gain": "{}.norm2.gain", "inner_norm_bias": "{}.norm2.offset",
+       "inner_weight": "{}.inner", "inner_bias": "{}.inner_bias",
+       "outer_weight": "{}.outer", "outer_bias": "{}.outer_bias",
+       "out_weight": "{}.out",
+       "qkv_weight": {"join": ["{}.qkv"], "heads": 2, "sizes": [1, 1, 1]})";
+constexpr const char* kBiases =
+    R"(, "qkv_bias": {"join": ["{}.qkv_bias"], "heads": 2, "sizes": [1, 1, 1]},
+         "out_bias": "{}.out_bias")";
+constexpr const char* kRelativeLayer = R"(, "positions": "{}.relative", "content_bias": "u",
+       "position_bias": {"join": ["v"], "shape": [2, 4]})";
 
 constexpr Context kContexts[] = {
-    {"transformer-xl", R"("window": 4, "start": "masked", "norm": "post",
-        "positions": {"relative": {"frequencies": "frequencies", "clamp": 2}})",
+    {"transformer-xl", R"("window": 4, "start": "masked", "norm_order": "post",
+        "positions": {"kind": "relative_sinusoids", "frequencies": "frequencies", "clamp": 2})",
      kRelativeLayer},
-    {"transformer-xl, norm first, zero memory", R"("window": 4, "start": "zero_memory",
-        "norm": "pre", "positions": {"relative": {"divisor": "half", "clamp": "none"}})",
-     kRelativeLayer},
-    {"sinusoids", R"("window": 20, "start": "masked", "norm": "pre",
-        "positions": {"sinusoids": {"divisor": "half_minus_one", "first": 2}},
-        "final_norm": {"gain": "final.gain", "offset": "final.offset"})",
+    {"transformer-xl, norm first, zero memory", R"("window": 4, "start": "zeros",
+        "norm_order": "pre", "positions": {"kind": "relative_sinusoids", "frequencies":
+          {"join": [], "change": [{"transformer_xl_frequencies": 8}], "shape": [4]}})",
+     R"(, "positions": "{}.relative", "content_bias": "u",
+          "position_bias": {"join": ["v"], "shape": [2, 4]},
+          "start": {"join": ["{}.qkv", "{}.norm.offset"],
+                    "change": [{"zero_memory": [2, 4, 4, 0]}], "shape": [16]})"},
+    {"sinusoids", R"("window": 20, "start": "masked", "norm_order": "pre",
+        "positions": {"kind": "absolute_sinusoids", "first": 2, "frequencies":
+          {"join": [], "change": [{"fairseq_frequencies": 8}], "shape": [4]}},
+        "final_norm_gain": "final.gain", "final_norm_bias": "final.offset")",
      kBiases},
-    {"position table", R"("window": 20, "start": "masked", "norm": "pre",
-        "positions": {"table": "positions"})",
+    {"position table", R"("window": 20, "start": "masked", "norm_order": "pre",
+        "positions": {"kind": "table", "table": {"tensor": "positions", "rows": [0, 20]}})",
      kBiases},
-    {"slots", R"("window": 4, "start": "zeros", "norm": "pre", "positions": "slots")",
-     R"(, "qkv": "{}.qkv", "qkv_bias": "{}.qkv_bias", "positions": "{}.slots")"},
+    {"slots", R"("window": 4, "start": "zeros", "norm_order": "pre",
+        "positions": {"kind": "slots"})",
+     R"(, "qkv_bias": {"join": ["{}.qkv_bias"], "heads": 2, "sizes": [1, 1, 1]},
+          "positions": "{}.slots")"},
     {"lstm", R"("recurrent": {"cell": "lstm", "torch": "lstm", "layers": 2})", nullptr},
     {"gru", R"("recurrent": {"cell": "gru", "torch": "gru", "layers": 2})", nullptr},
     {"rnn tanh", R"("recurrent": {"cell": "rnn_tanh", "torch": "rnn", "layers": 2})", nullptr},
@@ -216,7 +226,7 @@ void AddContexts(TinyTensors& tensors) {
   tensors.Floats("frequencies", {kWidth / 2}, 0.5, 0.5);
   tensors.Floats("u", {2, kWidth / 2}, 0.2);
   tensors.Floats("v", {2 * (kWidth / 2)}, 0.2);
-  tensors.Floats("positions", {24, 1, kWidth}, 0.2);
+  tensors.Floats("positions", {24, kWidth}, 0.2);
   tensors.Floats("final.gain", {kWidth}, 0.2, 1);
   tensors.Floats("final.offset", {kWidth}, 0.2);
   tensors.Floats("qrnn.w", {3 * kWidth, kWidth});
@@ -235,7 +245,7 @@ TEST_P(TableGrid, EveryFormInAndOut) {
   const std::string checkpoint = folder.Write("model.safetensors", tensors.Safetensors());
   std::string block = context.json;
   if (context.layer != nullptr) {
-    block = "\"transformer\": {" + block + ", " + kTransformer + context.layer + "}}";
+    block = "\"transformer\": {" + block + ", " + kTransformer + context.layer + "}}}";
   }
   Line(
       context.name, forms,

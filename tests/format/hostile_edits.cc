@@ -20,6 +20,7 @@ EditableFile GoodFile() {
 EditableFile GoodRecurrentFile() {
   using Cell = RecurrentCell;
   return EditableFile::FromDraft(TinyRecurrent({.cells = {Cell::kQrnn, Cell::kGru, Cell::kLstm},
+                                                .projected = 5,
                                                 .quantised = true,
                                                 .bits = 5,
                                                 .cache_capacity = 4}));

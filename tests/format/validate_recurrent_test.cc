@@ -41,7 +41,7 @@ TEST(ValidateRecurrent, Decoder) {
        [&](EditableFile& file) { layer(file, 0).input_weight = 1000; }},
       {"block rnn, layer 0, input weight",
        [&](EditableFile& file) { layer(file, 0).cell = editable::RecurrentCell::Lstm; }},
-      {"block rnn, layer 2, input weight",
+      {"block rnn, layer 2, projection",
        [&](EditableFile& file) { layer(file, 2).cell = editable::RecurrentCell::Tanh; }},
       {"block rnn, layer 1, input bias",
        [&](EditableFile& file) { layer(file, 1).input_bias = layer(file, 2).input_bias; }},
@@ -71,6 +71,26 @@ TEST(ValidateRecurrent, Decoder) {
        }},
       {"block rnn, layer 0, output quantiser",
        [](EditableFile& file) { file.Recurrent().input.reset(); }},
+      {"block rnn, layer 2, recurrent weight",
+       [&](EditableFile& file) { layer(file, 2).projection.reset(); }},
+      {"block rnn, layer 1, projection",
+       [&](EditableFile& file) {
+         layer(file, 1).projection = std::move(layer(file, 2).projection);
+       }},
+      {"block rnn, layer 2, projection, weight",
+       [&](EditableFile& file) { layer(file, 2).projection->outputs = 6; }},
+      {"block rnn, layer 2, projection, weight",
+       [&](EditableFile& file) { layer(file, 2).projection->weight = 1000; }},
+      {"block rnn, layer 2, projection, weight",
+       [&](EditableFile& file) {
+         layer(file, 2).projection->weight = layer(file, 2).input_weight;
+       }},
+      {"block rnn, layer 2, projection, input quantiser",
+       [&](EditableFile& file) { layer(file, 2).projection->input.reset(); }},
+      {"block rnn, layer 2, projection, input quantiser",
+       [&](EditableFile& file) {
+         *layer(file, 2).projection->input = {1.0f, kNanFloat};
+       }},
       {"block rnn, input quantiser",
        [](EditableFile& file) {
          *file.Recurrent().input = {-1.0f, 1.0f};

@@ -57,6 +57,7 @@ RandomModel RandomRecurrent(ByteReader& bytes) {
   options.cache_capacity = bytes.Between(0, 4);
   options.cache_start = bytes.Bit() ? CacheStart::kFirstPair : CacheStart::kPastCapacity;
   options.seed = bytes.Byte();
+  if (bytes.Bit()) options.projected = 2 * bytes.Between(1, 10);
   return {TinyRecurrent(options), options.quantised};
 }
 

@@ -157,7 +157,8 @@ OpCase WithoutWeights(const OpCase& op_case, std::vector<TensorView>& views,
     }
     // An embedding's codes decide which rows are read, so they stay.
     auto* coded = std::get_if<CodedView>(&view.values);
-    if (coded && std::holds_alternative<CodedSums>(op_case.plan.nodes[0].op)) blank(coded->codes);
+    const Op& op = op_case.plan.nodes[0].op;
+    if (coded && !std::holds_alternative<EmbedRow>(op)) blank(coded->codes);
   }
   OpCase blanked = op_case;
   blanked.plan.weights = views;

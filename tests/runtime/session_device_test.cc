@@ -35,8 +35,11 @@ struct Family {
   ModelDraft draft;
 };
 
-TinyRecurrentOptions Recurrent(bool quantised) {
-  return {.quantised = quantised, .bits = quantised ? 9 : 0, .cache_capacity = 7};
+TinyRecurrentOptions Recurrent(bool quantised, uint32_t projected = 0) {
+  return {.projected = projected,
+          .quantised = quantised,
+          .bits = quantised ? 9 : 0,
+          .cache_capacity = 7};
 }
 
 std::vector<Family> LanguageModels() {
@@ -44,6 +47,8 @@ std::vector<Family> LanguageModels() {
           {"quantised transformer", TinyMicronet(WholeOptions(true))},
           {"LSTM", TinyRecurrent(Recurrent(false))},
           {"quantised LSTM", TinyRecurrent(Recurrent(true))},
+          {"projected LSTM", TinyRecurrent(Recurrent(false, 5))},
+          {"quantised projected LSTM", TinyRecurrent(Recurrent(true, 3))},
           {"relative positions", TinyTransformer({.bits = 9})},
           {"DeFINE", TinyDefine({})}};
 }

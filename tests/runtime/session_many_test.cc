@@ -77,6 +77,9 @@ std::vector<NamedDraft> Drafts() {
       options.cache_capacity = 5;
       drafts.push_back(
           {"recurrent " + std::to_string(static_cast<int>(cell)) + suffix, TinyRecurrent(options)});
+      if (cell != RecurrentCell::kLstm) continue;
+      options.projected = 5;
+      drafts.push_back({"projected LSTM" + suffix, TinyRecurrent(options)});
     }
     TinyTranslationOptions translation;
     translation.quantised = quantised;

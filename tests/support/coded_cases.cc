@@ -135,10 +135,14 @@ TableCase MakeProductCase(CaseBuilder& builder, const EncodingLine& line, TableU
   const ExpandedTable table = AddTable(builder, line);
   MatVec op;
   op.weight = table.id;
-  op.x = builder.Vector("x", kCols, use == TableUse::kProductWithCodes ? 9 : 0, Fill::kRandom);
+  const bool rows = use >= TableUse::kRowsWithFloats;
+  const bool codes = use == TableUse::kProductWithCodes || use == TableUse::kRowsWithCodes;
+  op.x = builder.Vector("x", kCols, codes ? 9 : 0, Fill::kRandom);
   op.bias = builder.DenseVector(kRows);
   op.y = builder.Floats("y", kRows, Fill::kRandom);
-  if (use == TableUse::kProductWithFixedPoint) op.input = TailInput::kFixedPoint15;
+  if (use == TableUse::kProductWithFixedPoint || use == TableUse::kRowsWithFixedPoint) {
+    op.input = TailInput::kFixedPoint15;
+  }
   TableCase made;
   made.out = op.y;
   const std::vector<double> x = builder.Values(op.x);
@@ -153,6 +157,13 @@ TableCase MakeProductCase(CaseBuilder& builder, const EncodingLine& line, TableU
     return made;
   }
   const CodingScheme& scheme = builder.View(table.id).coded()->scheme;
+  made.combine = scheme.combine;
+  if (rows) {
+    made.op_case =
+        builder.Finish(CodedProduct{table.id, op.bias, op.x, op.y, op.y_offset, op.relu, op.input},
+                       kNotComparable);
+    return made;
+  }
   const BufferId partial = builder.Floats("partial", PartialCount(scheme), Fill::kRandom);
   made.op_case = builder.Finish(PartialProducts{table.id, op.x, partial, op.input}, kNotComparable);
   made.op_case.plan.nodes.push_back(
@@ -263,6 +274,28 @@ OpCase SumsCase(const SumsShape& shape) {
   return builder.Finish(op, shape.fill == Fill::kRandom ? 1e-9 : kNotComparable);
 }
 
+// Products row by row, with a codebook of floats or integers.
+OpCase RowsCase(uint64_t words, uint64_t length, const CodingLine& coding, int bits) {
+  CaseBuilder builder(
+      CaseName("CodedProduct",
+               {static_cast<int64_t>(words), static_cast<int64_t>(length),
+                static_cast<int>(coding.combine), coding.one_pool, coding.hashed, bits}),
+      words + length);
+  constexpr uint32_t kFewPositions = 5;
+  CodingScheme scheme = SchemeOf(coding, kFewPositions, 700);
+  scheme.codebook = builder.Matrix(scheme.PoolTotal(), length,
+                                   bits == 0 ? Storage::kF32 : Storage::kPerRow, bits);
+  const uint64_t cols = scheme.combine == Combine::kConcatenate ? kFewPositions * length : length;
+  CodedProduct op;
+  op.table = AddCoded(builder, {words, cols}, scheme, coding.hashed).id;
+  op.bias = builder.DenseVector(words);
+  op.x = builder.Vector("x", cols, bits, Fill::kRandom);
+  op.y_offset = 3;
+  op.y = builder.Floats("y", words + op.y_offset + 2, Fill::kRandom);
+  op.relu = words % 2 == 0;
+  return builder.Finish(op, 1e-7);
+}
+
 void AddSumsEdges(std::vector<OpCase>& cases) {
   constexpr CodingLine kOwnPools{Combine::kConcatenate, false, false};
   constexpr CodingLine kMean{Combine::kMean, true, false};
@@ -278,7 +311,20 @@ void AddSumsEdges(std::vector<OpCase>& cases) {
     cases.push_back(SumsCase({550, 3, 1u << bits, {Combine::kSum, true, false}, bits % 2 == 0}));
   }
   // More hashed codes than codebook entries.
-  cases.push_back(SumsCase({5000, 7, 3, {Combine::kSum, true, true}}));
+  for (const uint32_t positions : {1u, 9u}) {
+    cases.push_back(SumsCase({1300, positions, 3, {Combine::kSum, true, true}}));
+    cases.push_back(SumsCase({2001, positions, 5, {Combine::kConcatenate, false, true}, false}));
+    cases.push_back(SumsCase({1713, positions, 1, {Combine::kMean, false, true}, true, true, 3}));
+  }
+  for (const uint64_t words : {1u, 17u, 1500u}) {
+    for (const uint64_t length : {1u, 3u, 31u, 32u}) {
+      for (const CodingLine& coding :
+           {kOwnPools, kMean, CodingLine{Combine::kConcatenate, true, true},
+            CodingLine{Combine::kSum, false, true}}) {
+        for (const int bits : {0, 9}) cases.push_back(RowsCase(words, length, coding, bits));
+      }
+    }
+  }
   // More tiles than share a position.
   cases.push_back(SumsCase({70000, 3, 1000, kOwnPools}));
 }
@@ -350,6 +396,7 @@ const std::vector<TableUse>& TableUses() {
   static const std::vector<TableUse> uses = {
       TableUse::kEmbeddingRow,      TableUse::kProjectedRow,     TableUse::kProjectedByIntegers,
       TableUse::kProductWithFloats, TableUse::kProductWithCodes, TableUse::kProductWithFixedPoint,
+      TableUse::kRowsWithFloats,    TableUse::kRowsWithCodes,    TableUse::kRowsWithFixedPoint,
   };
   return uses;
 }
@@ -368,6 +415,12 @@ std::string UseName(TableUse use) {
       return "product with codes";
     case TableUse::kProductWithFixedPoint:
       return "product with fixed point";
+    case TableUse::kRowsWithFloats:
+      return "rows with floats";
+    case TableUse::kRowsWithCodes:
+      return "rows with codes";
+    case TableUse::kRowsWithFixedPoint:
+      return "rows with fixed point";
   }
   return "";
 }
@@ -384,7 +437,9 @@ void AddCodedEdges(std::vector<OpCase>& cases) {
   AddSumsEdges(cases);
   for (const EncodingLine& line : EncodingLines()) {
     for (const TableUse use :
-         {TableUse::kEmbeddingRow, TableUse::kProjectedRow, TableUse::kProjectedByIntegers}) {
+         {TableUse::kEmbeddingRow, TableUse::kProjectedRow, TableUse::kProjectedByIntegers,
+          TableUse::kRowsWithFloats, TableUse::kRowsWithCodes}) {
+      if (use >= TableUse::kRowsWithFloats && !line.coding) continue;
       cases.push_back(MakeTableCase(line, use).op_case);
     }
   }

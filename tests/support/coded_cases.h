@@ -36,6 +36,10 @@ enum class TableUse {
   kProductWithFloats,
   kProductWithCodes,
   kProductWithFixedPoint,
+  // Of coded tables only: products row by row (CodedProduct).
+  kRowsWithFloats,
+  kRowsWithCodes,
+  kRowsWithFixedPoint,
 };
 
 // A plan of one or two nodes, and its result by the textbook formula over the decoded table, in
@@ -46,6 +50,7 @@ struct TableCase {
   std::vector<double> expected;
   // For each element the sum of its terms' magnitudes; rounding errors are relative to this sum.
   std::vector<double> magnitude;
+  Combine combine = Combine::kConcatenate;  // of a coded table
   bool exact = false;  // the row is copied: float backends give `expected` bit for bit
 };
 

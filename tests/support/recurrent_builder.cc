@@ -86,12 +86,18 @@ class RecurrentModelBuilder : TensorMaker {
       layer.input_weight = Matrix(name + "weight_ih", rows, inputs);
       layer.input_bias = Vector(name + "bias_ih", rows);
       if (!qrnn || i == 0) {
-        layer.recurrent_weight = Matrix(name + "weight_hh", rows, qrnn ? inputs : layer.units);
+        const bool projected = options_.projected > 0 && layer.cell == RecurrentCell::kLstm;
+        if (projected) {
+          layer.projection = {options_.projected,
+                              Matrix(name + "weight_hr", options_.projected, layer.units),
+                              Quantiser(1.0f)};
+        }
+        layer.recurrent_weight = Matrix(name + "weight_hh", rows, qrnn ? inputs : layer.Outputs());
       }
       if (!qrnn) layer.recurrent_bias = Vector(name + "bias_hh", rows);
       layer.output = Quantiser(1.0f);
       decoder.layers.push_back(layer);
-      inputs = layer.units;
+      inputs = layer.Outputs();
     }
     width_ = inputs;
     return decoder;

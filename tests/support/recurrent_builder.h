@@ -25,6 +25,7 @@ struct TinyRecurrentOptions {
   uint32_t inputs = 6;
   uint32_t units = 8;
   uint32_t more_units = 1;  // layer i has units + i * more_units
+  uint32_t projected = 0;   // outputs of every LSTM; 0: no projection
   // Activation quantisers on the embedding and every output. REQUIRES: bits > 0.
   bool quantised = false;
   int bits = 0;  // 0: dense float32; otherwise matrices are packed with a scale per row

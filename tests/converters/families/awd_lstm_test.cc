@@ -97,7 +97,6 @@ TEST(AwdLstm, LayersThatComputeSomethingElse) {
   EXPECT_NE(refusal("weight_drop.WeightDrop", "variational", true), "");
   EXPECT_EQ(refusal("weight_drop.WeightDrop", "variational", false), "");
   EXPECT_NE(refusal("torch.nn.modules.rnn.LSTM", "bidirectional", true), "");
-  EXPECT_NE(refusal("torch.nn.modules.rnn.LSTM", "proj_size", int64_t{3}), "");
   EXPECT_NE(refusal("torch.nn.modules.rnn.RNN", "mode", std::string("RNN_TANH")), "");
 }
 

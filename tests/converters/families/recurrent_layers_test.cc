@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "tests/converters/recurrent_source.h"
 
 namespace kinglet::recurrent_layers_test {
@@ -39,6 +41,29 @@ TEST(RecurrentLayers, WhatCannotBeKnownIsNotReported) {
   EXPECT_NE(message.find("shape a.h: expected [4 n, n] for n units"), std::string::npos) << message;
   EXPECT_EQ(message.find("b.i"), std::string::npos);
   EXPECT_EQ(message.find("a.old"), std::string::npos);
+}
+
+TEST(RecurrentLayers, ProjectionsThatDoNotFit) {
+  for (const auto& [cell, name, shape, message] :
+       {std::tuple(kLstm, "a.h", Shape{28, 7}, "shape a.h: expected [28, 3]"),
+        std::tuple(kLstm, "a.p", Shape{3}, "shape a.p: expected [outputs, n] for n units"),
+        std::tuple(RecurrentCell::kGru, "a.h", Shape{21, 7},
+                   "shape a.p: expected none, as the cell is no LSTM")}) {
+    RecurrentSource checkpoint;
+    AddLayer(checkpoint, "a", GatesOf(cell), 5, 7);
+    checkpoint.Add("a.h", {28, 3});
+    checkpoint.Add("a.p", {3, 7});
+    checkpoint.Add(name, shape);
+    const CheckpointTensors weights = checkpoint.Weights();
+    Network builder(weights);
+    RecurrentLayers layers(builder, cell);
+    layers.SetInputs(5);
+    RecurrentLayerNames names = Names("a");
+    names.projection = "a.p";
+    layers.Claim(names);
+    const std::string found = builder.CheckNames("a network").message();
+    EXPECT_NE(found.find(message), std::string::npos) << found;
+  }
 }
 
 }  // namespace

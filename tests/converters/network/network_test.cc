@@ -105,9 +105,9 @@ TEST(Network, AReferenceIsStoredOnceForEachShapeItIsReadAs) {
   Network network(weights);
   const TensorId first = *network.AddRef("a", {"matrix"}, Use::kMatrix);
   EXPECT_EQ(*network.AddRef("b", {"matrix"}, Use::kMatrix), first);
-  const TensorId reshaped = *network.AddRefAs("c", {"matrix"}, {3, 2}, Role::kKept);
+  const TensorId reshaped = *network.AddJoinedRefs("c", {{"matrix"}}, {3, 2}, Role::kKept, {});
   EXPECT_NE(reshaped, first);
-  EXPECT_EQ(*network.AddRefAs("d", {"matrix"}, {3, 2}, Role::kKept), reshaped);
+  EXPECT_EQ(*network.AddJoinedRefs("d", {{"matrix"}}, {3, 2}, Role::kKept, {}), reshaped);
   TensorRef turned = {"matrix"};
   turned.transpose = true;
   EXPECT_EQ(*network.AddRef("e", turned, Use::kMatrix), reshaped + 1);
@@ -128,9 +128,16 @@ TEST(Network, ReferencesOfAnotherRankAreRefused) {
   Network network(weights);
   EXPECT_EQ(network.AddRef("a", {"vector"}, Use::kMatrix).status().message(),
             "recipe: a: expected a matrix, found [3] of 'vector'");
-  EXPECT_EQ(network.AddRefAs("a", {"vector"}, {2, 2}, Role::kKept).status().message(),
-            "recipe: a: expected [2, 2], found [3] of 'vector'");
   EXPECT_FALSE(network.AddRef("a", {"none"}, Use::kMatrix).ok());
+}
+
+TEST(Network, AChangeThatDoesNotFitNamesItsTensor) {
+  const CheckpointTensors weights = RecipeWeights();
+  Network network(weights);
+  ASSERT_TRUE(network.AddJoinedRefs("a", {{"vector"}}, {3}, Role::kKept, ByHead(2, {1})).ok());
+  LoadedModel model = network.Finish();
+  EXPECT_EQ(ReadTensors(model).message(),
+            "recipe: a, change: 'by_head': expected values in 2 equal parts, found 3");
 }
 
 TEST(Network, SizesOfTensors) {

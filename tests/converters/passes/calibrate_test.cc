@@ -194,6 +194,18 @@ TEST(CalibratedRanges, OfARecurrentDecoder) {
   EXPECT_NE(overflow.message().find("layer 1"), std::string::npos);
 }
 
+// The weight of the projection doubles the first unit: the layer's output is twice the unit at
+// most, and both quantisers have their own range.
+TEST(CalibratedRanges, OfAProjection) {
+  ModelDraft draft = TinyRecurrent({.cells = {RecurrentCell::kLstm}, .units = 1, .projected = 1});
+  Fill(draft, "rnns.0.weight_hr", 2.0F);
+  const auto ranges = Calibrated(Opened(draft), {.tokens = {7, 3, 7}}, {});
+  ASSERT_TRUE(ranges.ok()) << ranges.status().message();
+  const RecurrentLayer& layer = FindBlock<RecurrentDecoder>(*ranges)->layers.at(0);
+  EXPECT_GT(layer.projection->input->max_abs, kNothing);
+  EXPECT_EQ(layer.output->max_abs, 2 * layer.projection->input->max_abs);
+}
+
 TEST(CalibratedRanges, OfAModelWithoutADecoderAreRefused) {
   EXPECT_EQ(Calibrated(Opened(TinyClassifier()), {.tokens = {1}}, {}).status().code(),
             KINGLET_UNSUPPORTED);

@@ -113,6 +113,7 @@ std::vector<std::pair<std::string, ModelDraft>> DraftsOfEveryKind() {
     drafts.emplace_back("recurrent " + std::to_string(static_cast<int>(cell)),
                         TinyRecurrent({.cells = {cell, cell}, .cache_capacity = 5}));
   }
+  drafts.emplace_back("projected LSTM", TinyRecurrent({.projected = 5}));
   for (const Combine combine : {Combine::kConcatenate, Combine::kSum, Combine::kMean}) {
     drafts.emplace_back("coded tables " + std::to_string(static_cast<int>(combine)),
                         WithCombine(combine, TinyRecurrent({.inputs = 8,

@@ -67,6 +67,38 @@ TEST(RecipeBlocks, TensorsArePartsJoinedAndDividedByHead) {
   EXPECT_EQ(model.quantisable.size(), 5u);
 }
 
+// The projection of relative positions is a matrix, which the layout transposes; "{}" is a layer's
+// number.
+TEST(RecipeBlocks, TransformerRepeatsALayer) {
+  std::vector<std::string> references;
+  const auto recipe = ParseTransformer(NodeOf(R"({"layout": "in_out", "width": 2, "heads": 1,
+      "key_size": 2, "value_size": 2, "window": 3, "start": "zeros", "norm_order": "pre",
+      "epsilon": 0.001, "activation": "relu",
+      "positions": {"kind": "relative_sinusoids", "frequencies":
+          {"join": [], "change": [{"transformer_xl_frequencies": 4}], "shape": [2]}},
+      "layers": {"count": 2, "each": {"qkv_weight": "{}", "positions": "{}", "out_weight": "0",
+          "start": {"join": ["0", "b"], "change": [{"first": 2}], "shape": [2]},
+          "inner_weight": {"tensor": "{}", "transpose": false}, "inner_bias": "b",
+          "outer_weight": "1", "outer_bias": "b"}}})"),
+                                       references);
+  ASSERT_TRUE(recipe.ok()) << recipe.status().message();
+  const CheckpointTensors weights = {FloatTensor("0", {2, 2}, {1, 2, 3, 4}),
+                                     FloatTensor("1", {2, 2}, {5, 6, 7, 8}),
+                                     FloatTensor("b", {2}, {9, 10})};
+  Network network(weights);
+  ASSERT_TRUE(AddBlocks(*recipe, network).ok());
+  LoadedModel model = network.Finish();
+  ASSERT_TRUE(ReadTensors(model).ok());
+  const auto& layer =
+      std::get<TransformerDecoder>(model.draft.description.blocks.at(0)).layers.at(1);
+  const auto values = [&](TensorId id) { return DecodedValues(model.draft.tensors[id]); };
+  EXPECT_EQ(values(layer.qkv_weight), (std::vector<float>{5, 7, 6, 8}));
+  EXPECT_EQ(values(*layer.positions), (std::vector<float>{5, 7, 6, 8}));
+  EXPECT_EQ(values(layer.inner_weight), (std::vector<float>{5, 6, 7, 8}));
+  EXPECT_EQ(values(layer.out_weight), (std::vector<float>{1, 3, 2, 4}));
+  EXPECT_EQ(values(*layer.start), (std::vector<float>{1, 2}));
+}
+
 TEST(RecipeBlocks, Refusals) {
   const std::string layer =
       R"({"weight": "q", "bias": "b", "norm": "none", "epsilon": 1, "activation": "none"})";
@@ -86,6 +118,12 @@ TEST(RecipeBlocks, Refusals) {
       {DenseModel(R"({"weight": "q", "bias": "b", "norm": "none", "epsilon": 1,
                       "activation": "cosine"})"),
        "cosine"},
+      {R"({"layout": "out_in", "blocks": [{"block": "dense_layers", "name": "d", "place": "input",
+           "input": "as_is", "layers": {"count": 1000000000, "each": {}}}]})",
+       "at most"},
+      {R"({"layout": "out_in", "blocks": [{"block": "dense_layers", "name": "d", "place": "input",
+           "input": "as_is", "layers": {"count": 1, "each": {}, "first": 2}}]})",
+       "'first'"},
       {DenseModel(R"({"weight": {"join": []}, "bias": "b", "norm": "none", "epsilon": 1,
                       "activation": "none"})"),
        "\"shape\", as no tensor is joined"},

@@ -44,6 +44,41 @@ std::vector<std::string> NamesOf(const LoadedModel& model, const std::vector<Ten
   return names;
 }
 
+TEST(ModelFromRecipe, AProjectionMakesTheOutput) {
+  CheckpointTensors weights = {RandomTensor("emb", {9, 4}),
+                               RandomTensor("lstm.weight_ih_l0", {12, 4}),
+                               RandomTensor("lstm.weight_hh_l0", {12, 2}),
+                               RandomTensor("lstm.weight_hr_l0", {2, 3}),
+                               RandomTensor("lstm.bias_ih_l0", {12}),
+                               RandomTensor("lstm.bias_hh_l0", {12}),
+                               RandomTensor("out", {9, 2})};
+  const std::string begin = R"({"embedding": {"scale": 1, "table": "emb"}, "recurrent": {"cell": )";
+  const std::string layers = R"("layers": [{"input_weight": "lstm.weight_ih_l0",
+      "input_bias": "lstm.bias_ih_l0", "recurrent_weight": "lstm.weight_hh_l0",
+      "recurrent_bias": "lstm.bias_hh_l0", "projection": "lstm.weight_hr_l0"}]})";
+  const std::string end = R"(, "softmax": {"table": "out"}})";
+  const std::string listed =
+      begin + R"("lstm", "gates": "ifgo", "forget_bias": 0, )" + layers + end;
+  const std::string torch =
+      begin + R"("lstm", "torch": "lstm", "projection": true, "layers": 1})" + end;
+  for (const std::string& json : {listed, torch}) {
+    const auto model = Made(json, weights);
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    const RecurrentLayer& layer =
+        FindBlock<RecurrentDecoder>(model->draft.description)->layers.at(0);
+    EXPECT_EQ(layer.units, 3u);
+    EXPECT_EQ(layer.Outputs(), 2u);
+    EXPECT_EQ(DecodedValues(model->draft.tensors[layer.projection->weight]), *weights[3].values());
+    EXPECT_EQ(*SerialiseModel(model->draft), *SerialiseModel(Made(listed, weights)->draft));
+  }
+  EXPECT_EQ(
+      Made(begin + R"("gru", "gates": "rzn", "weighs": "old", "reset": "after", )" + layers + end,
+           weights)
+          .status()
+          .message(),
+      "recipe: recurrent.0.projection: expected none, as the cell is no LSTM, found one");
+}
+
 // The cell adds both biases up, so the constant belongs to one of them.
 TEST(ModelFromRecipe, AForgetBiasIsAddedOnce) {
   const CheckpointTensors weights = Small();

@@ -58,6 +58,17 @@ TEST(RecipeSkeleton, AdaptiveSoftmaxOfTorch) {
   EXPECT_FALSE(recipe["comment"].contains("tensors that no key names"));
 }
 
+TEST(RecipeSkeleton, KnowsProjections) {
+  const Json recipe = Skeleton({{"e", {90, 8}},
+                                {"lstm.weight_ih_l0", {16, 8}},
+                                {"lstm.weight_hh_l0", {16, 3}},
+                                {"lstm.weight_hr_l0", {3, 4}},
+                                {"lstm.bias_ih_l0", {16}},
+                                {"lstm.bias_hh_l0", {16}}});
+  EXPECT_EQ(recipe["recurrent"],
+            Json({{"cell", "lstm"}, {"projection", true}, {"torch", "lstm"}, {"layers", 1}}));
+}
+
 TEST(RecipeSkeleton, FillsInWhatNamesAndShapesTell) {
   std::vector<Shaped> tensors = kLstm;
   tensors.insert(tensors.end(), {{"words_emb.weight", {90, 128}},

@@ -266,6 +266,9 @@ TEST(ParseRecipe, EveryRefusalNamesItsPlace) {
        "/recurrent/layers: expected 1 to 4096, found 18446744073709551615"},
       {WithRecurrent(R"({"cell": "lstm", "torch": "x", "layers": []})"),
        "/recurrent/layers: expected an integer"},
+      {WithRecurrent(R"({"cell": "lstm", "gates": "ifgo", "forget_bias": 0, "projection": true,
+                         "layers": []})"),
+       "/recurrent/projection: expected \"projection\" of each layer, as without \"torch\""},
       {WithRecurrent(R"({"cell": "qrnn", "torch": "x", "layers": 1})"),
        "/recurrent/torch: expected no \"torch\" for a QRNN, which torch.nn does not have (list its "
        "tensors in \"layers\"), found 'x'"},

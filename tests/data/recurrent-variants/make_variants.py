@@ -98,16 +98,18 @@ def run(rnn, inputs):
         return rnn(inputs[:, None])[0][:, 0]
 
 
-def stack(kind, inputs, hidden, layers):
+def stack(kind, inputs, hidden, layers, outputs=0):
+    if outputs:
+        return torch.nn.LSTM(inputs, hidden, layers, proj_size=outputs)
     if kind in ("LSTM", "GRU"):
         return getattr(torch.nn, kind)(inputs, hidden, layers)
     return torch.nn.RNN(inputs, hidden, layers, nonlinearity=kind[4:].lower())
 
 
-def examples(name, kind, words, inputs, hidden, layers, tied, zip_file=True, state=False, config=None):
+def examples(name, kind, words, inputs, hidden, layers, tied, zip_file=True, state=False, config=None, outputs=0):
     generator = torch.Generator().manual_seed(sum(map(ord, name)))
-    encoder, decoder = tables(words, inputs, hidden, tied, generator)
-    rnn = stack(kind, inputs, hidden, layers)
+    encoder, decoder = tables(words, inputs, outputs or hidden, tied, generator)
+    rnn = stack(kind, inputs, hidden, layers, outputs)
     fill(rnn, generator)
     if kind == "RNN_RELU":  # which would grow without end
         for parameter in rnn.parameters():
@@ -115,13 +117,13 @@ def examples(name, kind, words, inputs, hidden, layers, tied, zip_file=True, sta
     model = bare(RNNModel, ntoken=words, drop=torch.nn.Dropout(0.2), encoder=encoder, rnn=rnn, decoder=decoder,
                  rnn_type=kind, nhid=hidden, nlayers=layers)
     ids = ids_of(words, 60)
-    out = run(stack_like(rnn, kind, inputs, hidden, layers), embedded(encoder, ids))
+    out = run(stack_like(rnn, kind, inputs, hidden, layers, outputs), embedded(encoder, ids))
     write("examples-" + name, model.state_dict() if state else model, ids, log_probabilities(decoder, out), out,
           zip_file, config=config)
 
 
-def stack_like(rnn, kind, inputs, hidden, layers):
-    same = stack(kind, inputs, hidden, layers)
+def stack_like(rnn, kind, inputs, hidden, layers, outputs):
+    same = stack(kind, inputs, hidden, layers, outputs)
     same.load_state_dict(rnn.state_dict())
     return same.double()
 
@@ -212,6 +214,8 @@ examples("relu-tied-3", "RNN_RELU", 41, 16, 16, 3, True)
 examples("lstm-state-dict", "LSTM", 47, 11, 11, 2, True, state=True)
 examples("tanh-state-dict", "RNN_TANH", 31, 8, 10, 1, False, state=True, config="rnn_type: RNN_TANH")
 examples("one-unit", "LSTM", 2, 1, 1, 1, False)
+examples("lstm-projected", "LSTM", 43, 9, 21, 3, True, outputs=9)
+examples("lstm-projected-state-dict", "LSTM", 43, 10, 16, 1, False, state=True, outputs=1)
 awd("lstm-dropped-attribute", "LSTM", 61, [10, 35, 35, 10], True, "attribute", cache=(20, 0.6, 0.3))
 awd("lstm-dropped-parameter-zip", "LSTM", 61, [12, 20, 12], True, "parameter", zip_file=True)
 awd("lstm-plain-module", "LSTM", 43, [7, 18, 23], False, layout="module")

@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "format/coded_rows.h"
+#include "format/hashed_codes.h"
 #include "kernels/cpu/bind.h"
 #include "kernels/cpu/cpu.h"
 #include "tests/kernels/cpu/vector_fixture.h"
@@ -65,7 +68,7 @@ Kernel Bound(const OpCase& op_case, WeightStore& weights, const VectorFunctions&
 
 using CodedProductsTest = VectorFixture;
 
-TEST_F(CodedProductsTest, VectorsServeAllButWideCodesLongRowsAndManyHashes) {
+TEST_F(CodedProductsTest, VectorsServeAllButWideCodesAndLongRows) {
   const auto served = [&](const OpCase& op_case) {
     WeightStore weights(op_case.plan, *functions_);
     return static_cast<bool>(Bound(op_case, weights, *functions_));
@@ -78,8 +81,45 @@ TEST_F(CodedProductsTest, VectorsServeAllButWideCodesLongRowsAndManyHashes) {
   EXPECT_TRUE(served(NodesOf({}).sums));
   // 3 bits a code, 5 * 32 bits an entry of the codebook's columns.
   EXPECT_TRUE(served(NodesOf({.tokens = 4, .hashed = true}).sums));
-  EXPECT_FALSE(served(NodesOf({.tokens = 20, .hashed = true}).sums));
+  EXPECT_TRUE(served(NodesOf({.tokens = 20, .hashed = true}).sums));
 }
+
+class HashedSumsTest : public testing::TestWithParam<Target> {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(HashedSumsTest);
+
+// Partial products that are their own index, so that sums are exact and tell the codes.
+TEST_P(HashedSumsTest, AddTheProductsThatHashedCodesSelect) {
+  const VectorFunctions& functions = *FindVectorFunctions(GetParam());
+  for (const uint64_t seed : {uint64_t{0}, uint64_t{7}, UINT64_MAX}) {
+    for (const std::vector<uint32_t>& pools : std::vector<std::vector<uint32_t>>{
+             {1}, {2}, {3, 1, 64}, {1000}, {65536, 65537}, {4194301}}) {
+      std::vector<uint64_t> firsts, reciprocals;
+      std::vector<float> partial;
+      for (const uint32_t pool : pools) {
+        firsts.push_back(partial.size());
+        reciprocals.push_back(UINT64_MAX / pool);
+        for (uint32_t i = 0; i < pool; ++i) partial.push_back(static_cast<float>(i));
+      }
+      for (const auto& [rows, first] : {std::pair(1u, 0u), {17u, 512u}, {1029u, 4294966000u}}) {
+        const HashedCodes codes = {rows, first,        static_cast<uint32_t>(pools.size()),
+                                   seed, pools.data(), reciprocals.data()};
+        std::vector<float> y(rows);
+        functions.hashed_sums(codes, firsts.data(), partial.data(), 1, {}, y.data());
+        for (uint32_t row = 0; row < rows; ++row) {
+          uint64_t expected = 0;
+          for (uint32_t j = 0; j < pools.size(); ++j) {
+            expected += HashedCode(seed, first + row, j, pools[j]);
+          }
+          ASSERT_EQ(y[row], static_cast<float>(expected)) << pools[0] << ", row " << row;
+        }
+      }
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Targets, HashedSumsTest, testing::ValuesIn(VectorTargets()),
+                         [](const auto& instance) {
+                           return std::string(TargetName(instance.param));
+                         });
 
 TEST_F(CodedProductsTest, EachPoolIsLaidOutOnceInPanelsOfItsOwn) {
   const auto bytes = [&](const TableShape& shape) {

@@ -442,6 +442,14 @@ TEST(Meter, CodedOutputsMultiplyEachSubVectorOnce) {
                          SteadyFullTrace(SyntheticPlan(spec).plan(), std::vector<uint64_t>{1})),
            "softmax.head.partial"),
       {17 * 8, 4 * 17 * (2 - 1), 0});
+
+  // 30 tokens of 4 positions need 120 products of two entries, fewer than the pool's 4 x 31.
+  spec.output->pools = {31};
+  const SyntheticPlan by_row(spec);
+  const ExecutedCount rows = CountExecuted(
+      by_row.plan(), {}, kReference, SteadyFullTrace(by_row.plan(), std::vector<uint64_t>{1}));
+  ExpectTally(Find(rows, "softmax.head"), {120 * 2, 120 * (2 - 1), 0});
+  ExpectTally(Find(rows, "softmax.head.sums"), {0, 30 * (4 - 1) + 30, 0});
 }
 
 }  // namespace

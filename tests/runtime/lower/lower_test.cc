@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tests/runtime/lower/lowering.h"
+#include "tests/support/recurrent_builder.h"
 
 namespace kinglet::lower_test {
 namespace {
@@ -19,6 +20,21 @@ TEST(Lower, NamesAreUniqueSoReportsCanBeReadAndBuffersFound) {
   for (const Node& node : plan->nodes) EXPECT_TRUE(nodes.insert(node.name).second) << node.name;
   for (const BufferSpec& buffer : plan->buffers)
     EXPECT_TRUE(buffers.insert(buffer.name).second) << buffer.name;
+}
+
+// 23 words of two sub-vectors: 46 products, or one for each position and row of the pool.
+TEST(Lower, ProductsAreSharedWhereThatNeedsFewer) {
+  for (const uint32_t pool : {22u, 23u, 24u, 100u}) {
+    const ModelDraft draft =
+        TinyRecurrent({.more_units = 0, .tails = 0, .head_coding = TinyCoding{2, {pool}}});
+    const auto file = *ModelFile::FromBytes(*SerialiseModel(draft));
+    const auto plan = Lower(*file);
+    ASSERT_TRUE(plan.ok());
+    const size_t rows = pool > 23 ? 1 : 0;
+    EXPECT_EQ(OpsOf<CodedProduct>(*plan).size(), rows) << pool;
+    EXPECT_EQ(OpsOf<PartialProducts>(*plan).size(), 1 - rows) << pool;
+    EXPECT_EQ(OpsOf<CodedSums>(*plan).size(), 1 - rows) << pool;
+  }
 }
 
 TEST(Lower, TheHiddenStateIsStateInBothForms) {

@@ -68,6 +68,28 @@ TEST(LowerRecurrent, StateIsWhatTheNextTokenReads) {
             (Names{"embedded.codes", "layers.0.cell", "hidden.codes"}));
 }
 
+// The cell is as wide as the units; what the next token and the next layer read is the projection.
+TEST(LowerRecurrent, AProjectionIsTheLayersOutput) {
+  for (const bool quantised : {false, true}) {
+    const Lowered lowered({.cells = {Cell::kLstm, Cell::kLstm},
+                           .projected = 3,
+                           .quantised = quantised,
+                           .bits = quantised ? 9 : 0});
+    for (const BufferSpec& buffer : lowered.plan.buffers) {
+      if (!buffer.state) continue;
+      EXPECT_EQ(buffer.count, buffer.name == "layers.0.cell"   ? 8u
+                              : buffer.name == "layers.1.cell" ? 9u
+                                                               : 3u)
+          << buffer.name;
+    }
+    EXPECT_LT(lowered.StepOf("layers.0.projection"), lowered.StepOf("layers.1.input"));
+    if (!quantised) continue;
+    for (const MatVec* product : OpsOf<MatVec>(lowered.plan)) {
+      EXPECT_EQ(lowered.plan.buffer(product->x).element, Element::kCode16);
+    }
+  }
+}
+
 TEST(LowerRecurrent, EveryProductOfACalibratedModelIsInteger) {
   const Lowered lowered(
       {.cells = {Cell::kQrnn, Cell::kGru, Cell::kTanh, Cell::kLstm}, .quantised = true, .bits = 9});
