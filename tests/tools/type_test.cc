@@ -28,7 +28,7 @@ TEST_F(TypeTest, SimulatesAndCompares) {
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(lines[i]["system"], systems[i]);
     EXPECT_EQ(lines[i]["words"], 6);  // not the unknown one, not the comma
-    EXPECT_EQ(lines[i]["recall_at_3"], 1);
+    EXPECT_GE(lines[i]["recall_at_3"].get<double>(), 0.8);
     EXPECT_GE(lines[i]["us_per_key"]["p99"], lines[i]["us_per_key"]["p50"]);
   }
   EXPECT_GT(lines[0]["memory"], 0);
