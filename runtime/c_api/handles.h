@@ -77,8 +77,10 @@ struct kinglet_coder {
 };
 
 struct kinglet_typing {
+#if !defined(KINGLET_SMALL)
   kinglet::typing::TypingDecoder decoder;
   kinglet::typing::SessionPredictor predictor;
+#endif
 };
 
 struct kinglet_state {

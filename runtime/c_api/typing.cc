@@ -9,18 +9,64 @@
 #include "runtime/c_api/guard.h"
 #include "runtime/c_api/handles.h"
 
+kinglet_status kinglet_typing_input_init(kinglet_typing_input* input, uint32_t struct_size) {
+  const kinglet_status status = kinglet::InitOptions(__func__, input, struct_size);
+  if (status != KINGLET_OK) return status;
+  const kinglet::typing::ErrorCosts errors;
+  input->insertion = errors.insertion;
+  input->deletion = errors.deletion;
+  input->transposition = errors.transposition;
+  input->substitution = errors.substitution;
+  input->missing_space = errors.missing_space;
+  return status;
+}
+
+void kinglet_typing_destroy(kinglet_typing* typing) { kinglet::Destroy(typing); }
+
+#if defined(KINGLET_SMALL)
+
+// A decoder takes more code than a small library has room for (docs/TYPING.md).
+kinglet_status kinglet_typing_create(const kinglet_model* model, kinglet_typing** /*out*/) {
+  return kinglet::With(__func__, "model", model, [] {
+    return kinglet::LeftOut("typing", "model", "a library with typing",
+                            "one of language models alone");
+  });
+}
+
+// No decoder can be created.
+kinglet_status kinglet_typing_set_blocked(kinglet_typing* /*typing*/, const char* /*texts*/,
+                                          const uint64_t* /*offsets*/, uint64_t /*count*/) {
+  return kinglet_typing_create(nullptr, nullptr);
+}
+
+kinglet_status kinglet_typing_set_allowed(kinglet_typing* /*typing*/, const char* /*texts*/,
+                                          const uint64_t* /*offsets*/, uint64_t /*count*/) {
+  return kinglet_typing_create(nullptr, nullptr);
+}
+
+kinglet_status kinglet_typing_prepare(kinglet_typing* /*typing*/, kinglet_session* /*session*/,
+                                      uint32_t /*lane*/) {
+  return kinglet_typing_create(nullptr, nullptr);
+}
+
+kinglet_status kinglet_typing_find(kinglet_typing* /*typing*/, kinglet_session* /*session*/,
+                                   uint32_t /*lane*/, const kinglet_typing_input* /*input*/,
+                                   uint32_t /*k*/, char* /*buffer*/, uint64_t /*capacity*/,
+                                   uint64_t* /*needed*/, uint64_t* /*offsets*/,
+                                   double* /*log_probabilities*/, double* /*costs*/,
+                                   uint32_t* /*kinds*/, uint32_t* /*count*/,
+                                   int32_t* /*complete*/) {
+  return kinglet_typing_create(nullptr, nullptr);
+}
+
+#else
+
 namespace kinglet {
 namespace {
 
 using typing::Capitals;
 using typing::kMostTouches;
 using typing::TypingQuestion;
-
-// A decoder takes more code than a small library has room for (docs/TYPING.md). Code that follows
-// in the `else` of a constant condition is dropped.
-Status LeftOutTyping() {
-  return LeftOut("typing", "model", "a library with typing", "one of language models alone");
-}
 
 // The size of the structure's first version, which is this one.
 constexpr uint32_t kSmallestTypingInput = sizeof(kinglet_typing_input);
@@ -102,8 +148,8 @@ Result<TypingQuestion> ReadTypingQuestion(const char* function, const kinglet_ty
   return question;
 }
 
-Result<std::vector<std::string>> ReadWords(const char* function, const char* texts,
-                                           const uint64_t* offsets, uint64_t count) {
+Result<std::vector<std::string> > ReadWords(const char* function, const char* texts,
+                                            const uint64_t* offsets, uint64_t count) {
   std::vector<std::string> words;
   if (count == 0) return words;
   KINGLET_ASSIGN_OR_RETURN(const auto begins, ReadArray(function, "offsets", offsets, count));
@@ -131,26 +177,13 @@ Status UseLane(const char* function, kinglet_typing* typing, kinglet_session* se
   return {};
 }
 
-Result<typing::TypingAnswer> FindCandidates(kinglet_typing& typing,
-                                            const TypingQuestion& question) {
-  if constexpr (kSmallBuild) {
-    return LeftOutTyping();
-  } else {
-    return typing.decoder.Find(typing.predictor, question);
-  }
-}
-
 template <class Set>
 kinglet_status SetWords(const char* function, kinglet_typing* typing, const char* texts,
                         const uint64_t* offsets, uint64_t count, const Set& set) {
   return With(function, "typing", typing, [&]() -> Status {
     KINGLET_ASSIGN_OR_RETURN(const auto words, ReadWords(function, texts, offsets, count));
-    if constexpr (kSmallBuild) {
-      return LeftOutTyping();
-    } else {
-      set(typing->decoder, words);
-      return {};
-    }
+    set(typing->decoder, words);
+    return {};
   });
 }
 
@@ -161,34 +194,16 @@ using kinglet::RequirePointer;
 using kinglet::Status;
 using kinglet::typing::TypingDecoder;
 
-kinglet_status kinglet_typing_input_init(kinglet_typing_input* input, uint32_t struct_size) {
-  const kinglet_status status = kinglet::InitOptions(__func__, input, struct_size);
-  if (status != KINGLET_OK) return status;
-  const kinglet::typing::ErrorCosts errors;
-  input->insertion = errors.insertion;
-  input->deletion = errors.deletion;
-  input->transposition = errors.transposition;
-  input->substitution = errors.substitution;
-  input->missing_space = errors.missing_space;
-  return status;
-}
-
 kinglet_status kinglet_typing_create(const kinglet_model* model, kinglet_typing** out) {
   const char* const function = __func__;
   return kinglet::With(function, "model", model, [&]() -> Status {
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    if constexpr (kinglet::kSmallBuild) {
-      return kinglet::LeftOutTyping();
-    } else {
-      KINGLET_ASSIGN_OR_RETURN(auto words, kinglet::typing::TypingVocabulary::Of(model->model));
-      *out = std::make_unique<kinglet_typing>(kinglet_typing{TypingDecoder(std::move(words)), {}})
-                 .release();
-      return {};
-    }
+    KINGLET_ASSIGN_OR_RETURN(auto words, kinglet::typing::TypingVocabulary::Of(model->model));
+    *out = std::make_unique<kinglet_typing>(kinglet_typing{TypingDecoder(std::move(words)), {}})
+               .release();
+    return {};
   });
 }
-
-void kinglet_typing_destroy(kinglet_typing* typing) { kinglet::Destroy(typing); }
 
 kinglet_status kinglet_typing_set_blocked(kinglet_typing* typing, const char* texts,
                                           const uint64_t* offsets, uint64_t count) {
@@ -207,11 +222,7 @@ kinglet_status kinglet_typing_prepare(kinglet_typing* typing, kinglet_session* s
   const char* const function = __func__;
   return kinglet::Guard([&]() -> Status {
     KINGLET_RETURN_IF_ERROR(kinglet::UseLane(function, typing, session, lane));
-    if constexpr (kinglet::kSmallBuild) {
-      return kinglet::LeftOutTyping();
-    } else {
-      return typing->decoder.Prepare(typing->predictor);
-    }
+    return typing->decoder.Prepare(typing->predictor);
   });
 }
 
@@ -225,7 +236,7 @@ kinglet_status kinglet_typing_find(kinglet_typing* typing, kinglet_session* sess
     KINGLET_RETURN_IF_ERROR(kinglet::UseLane(function, typing, session, lane));
     KINGLET_ASSIGN_OR_RETURN(auto question, kinglet::ReadTypingQuestion(function, input));
     question.count = k;
-    KINGLET_ASSIGN_OR_RETURN(const auto answer, kinglet::FindCandidates(*typing, question));
+    KINGLET_ASSIGN_OR_RETURN(const auto answer, typing->decoder.Find(typing->predictor, question));
     std::string texts;
     std::vector<uint64_t> begins = {0};
     for (const auto& candidate : answer.candidates) {
@@ -246,3 +257,5 @@ kinglet_status kinglet_typing_find(kinglet_typing* typing, kinglet_session* sess
     return {};
   });
 }
+
+#endif
