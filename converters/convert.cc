@@ -392,6 +392,8 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   }
   KINGLET_RETURN_IF_ERROR(ChooseVocabulary(options, summary.family, draft, model.notes));
   KINGLET_RETURN_IF_ERROR(ReadTextTokenizer(options, path, summary.family, draft, model.notes));
+  NoteCapitals(draft, model.notes);
+  KINGLET_RETURN_IF_ERROR(NotePieces(draft, model.notes));
   std::vector<GoldenFile> golden;
   if (!options.golden.empty()) {
     KINGLET_ASSIGN_OR_RETURN(golden, ReadAnswers(options, draft));

@@ -7,8 +7,12 @@
 
 #include "converters/families/families.h"
 #include "converters/texts/corpus_vocabulary.h"
+#include "converters/texts/text_size.h"
 #include "converters/texts/token_file.h"
 #include "converters/texts/word_splitter.h"
+#include "format/message_text.h"
+#include "runtime/text/lower_case.h"
+#include "runtime/text/marks.h"
 
 namespace kinglet {
 namespace {
@@ -65,6 +69,35 @@ void NoteMissingWords(const ModelDraft& draft, std::vector<std::string>& notes) 
         "the vocabulary has no <unk>: a text with a word that it lacks is refused; --ids reads "
         "texts as ids, --unknown names the word for unknown words");
   }
+}
+
+void NoteCapitals(const ModelDraft& draft, std::vector<std::string>& notes) {
+  if (!draft.tokenizer || !draft.tokenizer->lower_case) return;
+  Marks marks;
+  for (const std::string& word : draft.vocabulary) marks.Add(word);
+  size_t found = 0;
+  std::string example;
+  for (const std::string& word : draft.vocabulary) {
+    if (LowerCase(word, marks).text != word && found++ == 0) example = word;
+  }
+  if (found == 0) return;
+  notes.push_back("no lower-cased text has the vocabulary's words with capital letters, " +
+                  Quoted(example) +
+                  (found > 1 ? " and " + std::to_string(found - 1) + " others" : std::string()) +
+                  ": they are read as unknown words");
+}
+
+Status NotePieces(const ModelDraft& draft, std::vector<std::string>& notes) {
+  if (draft.tokenizer || draft.vocabulary.empty() || IsMaskedModel(draft.description)) return {};
+  KINGLET_ASSIGN_OR_RETURN(const VocabularySegments packed, Vocabulary::Pack(draft.vocabulary));
+  KINGLET_ASSIGN_OR_RETURN(const Vocabulary vocabulary,
+                           Vocabulary::FromSegments(static_cast<uint32_t>(draft.vocabulary.size()),
+                                                    packed.words, packed.ranks));
+  const PieceMarks marks = PieceMarksOf(vocabulary);
+  if (marks.mark.empty()) return {};
+  notes.push_back("the vocabulary has pieces of words, marked by \"" + std::string(marks.mark) +
+                  "\": a text must be split into them before; --tokenizer splits texts");
+  return {};
 }
 
 Status ChooseVocabulary(const ConvertOptions& options, const std::string& family, ModelDraft& draft,

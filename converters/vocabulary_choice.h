@@ -30,6 +30,10 @@ Status ChooseVocabulary(const ConvertOptions& options, const std::string& family
 
 // The notes about words that every text needs and the draft's vocabulary lacks.
 void NoteMissingWords(const ModelDraft& draft, std::vector<std::string>& notes);
+// Notes words with capital letters, which no text has that is lower-cased.
+void NoteCapitals(const ModelDraft& draft, std::vector<std::string>& notes);
+// Notes pieces of words in a draft without a tokenizer, which splits no text into them.
+Status NotePieces(const ModelDraft& draft, std::vector<std::string>& notes);
 
 }  // namespace kinglet
 

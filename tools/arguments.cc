@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
@@ -39,8 +40,9 @@ bool ReadNumber(const std::string& text, T& value) {
     const char* const end = text.data() + text.size();
     const std::from_chars_result read = std::from_chars(text.data(), end, plain);
     return read.ec == std::errc() && read.ptr == end && plain == value;
+  } else {
+    return !std::isnan(value);  // which no bound would refuse
   }
-  return true;
 }
 
 // The range to add to "expected" if the text is a whole number that its type cannot hold; otherwise
@@ -292,7 +294,7 @@ Result<std::optional<std::string>> ArgumentParser::Parse(int argc, const char* c
     std::vector<std::string> words;  // the last one first, as CLI11 has them
     for (int i = argc; i-- > 1;) words.push_back(Guarded(argv[i]));
     app_->parse(std::move(words));
-    if (const CLI::Option* option = MisplacedDash(*app_)) return DashRefusal(*app_, *option);
+    if (const std::optional<Status> refusal = NameRefusal(*app_)) return *refusal;
     return std::optional<std::string>();
   } catch (const CLI::CallForVersion& version) {
     return std::optional<std::string>(version.what());

@@ -225,6 +225,7 @@ Status RunPlan(const PlanCommand& command, Console& console) {
       "plan", command.output, {&command.sensitivities, &command.check, &command.check_ids}));
   KINGLET_ASSIGN_OR_RETURN(const SensitivityFile file, ReadSensitivityFile(command.sensitivities));
   KINGLET_ASSIGN_OR_RETURN(const CompressionPlan plan, MakePlan(file.record, TargetOf(command)));
+  NoteUnused(file.record);
   KINGLET_ASSIGN_OR_RETURN(const std::string recipe,
                            PlanRecipe(file.record, plan, QuantisersOf(file.convert, command.output),
                                       file.convert.recipe));

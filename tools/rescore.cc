@@ -210,6 +210,17 @@ class Rescored {
   }
   // The errors of a list that cannot be taken.
   Status Check(const HypothesisList& list) const {
+    const auto unlike = std::find_if(
+        list.hypotheses.begin(), list.hypotheses.end(), [&](const Hypothesis& hypothesis) {
+          return hypothesis.given.has_value() != list.hypotheses.front().given.has_value();
+        });
+    if (unlike != list.hypotheses.end()) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, InputName(options_.lists), list.utterance,
+                             "a score for each hypothesis, or for none",
+                             "hypothesis " + std::to_string(unlike->number) +
+                                 (unlike->given ? " with one" : " without one") +
+                                 " (add the scores that are missing)");
+    }
     if (!references_ || references_->contains(list.utterance)) return {};
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, references_name_, "utterances",
                            "a reference for each list", "none for " + list.utterance);

@@ -146,6 +146,8 @@ class SensitivityRun {
     const SteadyClock::time_point start = SteadyClock::now();
     KINGLET_RETURN_IF_ERROR(MeasureFrom(first, writer));
     Summarise(first, std::chrono::duration<double>(SteadyClock::now() - start).count());
+    KINGLET_ASSIGN_OR_RETURN(const SensitivityFile written, ReadSensitivityFile(command_.output));
+    NoteUnused(written.record);
     return {};
   }
 

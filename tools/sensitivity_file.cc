@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -16,6 +17,7 @@
 #include "converters/checkpoints/text_input.h"
 #include "converters/recipe/recipe_node.h"
 #include "format/overloaded.h"
+#include "tools/console.h"
 #include "tools/json_lines.h"
 
 namespace kinglet {
@@ -338,6 +340,21 @@ Result<SensitivityFile> ReadSensitivityFile(const std::string& path) {
   if (!lines.empty()) return file;
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "sensitivity file", path,
                          "lines of `kinglet sensitivity`", "none");
+}
+
+void NoteUnused(const SensitivityRecord& record) {
+  const std::vector<size_t> unused = UnusedGroups(record);
+  if (unused.empty()) return;
+  constexpr size_t kShown = 3;
+  std::string names;
+  for (size_t i = 0; i < std::min(unused.size(), kShown); ++i) {
+    names += (i > 0 ? ", '" : "'") + record.groups[unused[i]].name + "'";
+  }
+  if (unused.size() > kShown) names += " and " + std::to_string(unused.size() - kShown) + " more";
+  PrintNote(
+      "no word of the text uses " + names +
+      ", so changing them costs nothing there. A plan leaves them unchanged, or takes the most "
+      "bits that were measured; measure on a longer text");
 }
 
 Result<SensitivityWriter> SensitivityWriter::Open(const std::string& path,

@@ -36,6 +36,9 @@ std::string ChangeLine(const MeasuredGroup& group, const MeasuredChange& change)
 // ReadWholeText; KINGLET_INVALID_ARGUMENT naming the line.
 Result<SensitivityFile> ReadSensitivityFile(const std::string& path);
 
+// Prints a note that names the groups which no word of the text uses, if there are any.
+void NoteUnused(const SensitivityRecord& record);
+
 // Appends lines to a file that may contain the first of them already.
 class SensitivityWriter {
  public:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "tools/arguments.h"
@@ -160,6 +161,13 @@ Status Refusal(const CLI::App& program, const Problem& problem) {
                          problem.found + ". " + next);
 }
 
+// Whether a value is a name, as no empty text is.
+bool TakesName(const CLI::Option& option) {
+  const std::string value = Placeholder(option);
+  return NamesFile(option) || value == "NAME" || value == "NAMES" || value == "WORD" ||
+         value == "PATTERNS";
+}
+
 }  // namespace
 
 std::string RefusedValue(const std::string& expected, const std::string& found) {
@@ -174,30 +182,31 @@ std::string CommandText(const CLI::App& program) {
 bool NamesFile(const CLI::Option& option) {
   const std::string value = Placeholder(option);
   return value == kFileOrStandardInput || value == "FILE" || value == "FILES" ||
-         value == "CHECKPOINT" || value == "TOKENIZER" || value.ends_with(".kgl") ||
-         value.ends_with(".html");
+         value == "CHECKPOINT" || value == "TOKENIZER" || value == "FOLDER" ||
+         value.ends_with(".kgl") || value.ends_with(".html") || value.ends_with(".json");
 }
 
-const CLI::Option* MisplacedDash(const CLI::App& program) {
+std::optional<Status> NameRefusal(const CLI::App& program) {
   bool is_used = false;
   for (const CLI::Option* option : Chosen(program).get_options()) {
-    if (!NamesFile(*option)) continue;
+    const std::string name = NameOf(*option);
     for (const std::string& value : option->results()) {
-      if (value != "-") continue;
-      if (is_used || Placeholder(*option) != kFileOrStandardInput) return option;
-      is_used = true;
-    }
-  }
-  return nullptr;
-}
-
-Status DashRefusal(const CLI::App& program, const CLI::Option& option) {
-  const std::string name = NameOf(option);
-  return Placeholder(option) == kFileOrStandardInput
-             ? Refusal(program, {"standard input once", "- a second time at " + name, ""})
-             : Refusal(program, {"a file's name as " + name, Quoted("-"),
+      if (TakesName(*option) && (value.empty() || value.front() == '\0')) {
+        return Refusal(program, {"a name as " + name, "an empty text",
+                                 "Is it a variable of the shell that is not set?"});
+      }
+      if (!NamesFile(*option) || value != "-") continue;
+      if (Placeholder(*option) != kFileOrStandardInput) {
+        return Refusal(program, {"a file's name as " + name, Quoted("-"),
                                  "Only values that the help names FILE|- can be standard input; a "
                                  "file named - is ./-."});
+      }
+      if (std::exchange(is_used, true)) {
+        return Refusal(program, {"standard input once", "- a second time at " + name, ""});
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 Status UsageRefusal(const CLI::App& program, const CLI::ParseError& error) {

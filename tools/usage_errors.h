@@ -3,6 +3,7 @@
 #define KINGLET_TOOLS_USAGE_ERRORS_H_
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 
 #include "kinglet/status.h"
@@ -15,10 +16,8 @@ std::string RefusedValue(const std::string& expected, const std::string& found);
 // The name of the line's subcommand, or of the program itself: "`score`".
 std::string CommandText(const CLI::App& program);
 
-// The operand or option of the line that is "-" though it cannot be a pipe, or is the second pipe;
-// nullptr if there is none.
-const CLI::Option* MisplacedDash(const CLI::App& program);
-Status DashRefusal(const CLI::App& program, const CLI::Option& option);
+// The refusal of a name that is empty, or "-" though it cannot be a pipe or is the second pipe.
+std::optional<Status> NameRefusal(const CLI::App& program);
 
 // The refusal for an error of CLI11.
 Status UsageRefusal(const CLI::App& program, const CLI::ParseError& error);

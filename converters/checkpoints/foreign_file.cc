@@ -56,6 +56,9 @@ constexpr std::array kDocuments = {
     Kind{"PK\x05\x06"sv, "an empty zip archive", "", kNoText},
     Kind{"7z\xbc\xaf\x27\x1c"sv, "a 7z archive", "", "`7z x -so F > text.txt` unpacks its texts"},
     Kind{"\x04\x22\x4d\x18"sv, "an lz4 file", "", "`lz4 -dc F > text.txt` unpacks it"},
+    Kind{"\x5d\x00\x00"sv, "an lzma file", "", "`xz -dc F > text.txt` unpacks it"},
+    Kind{"LZIP\x01"sv, "an lzip file", "", "`lzip -dc F > text.txt` unpacks it"},
+    Kind{"\xff\x06\x00\x00sNaPpY"sv, "a snappy file", "", "`snzip -dc F > text.txt` unpacks it"},
     Kind{"\x1f\x9d"sv, "a file of compress", "", "`gzip -dc F > text.txt` unpacks it"},
     Kind{"Rar!\x1a\x07"sv, "a rar archive", "", "`unrar p -inul F > text.txt` unpacks its texts"},
     Kind{"PAR1"sv, "a Parquet table", "",
@@ -63,6 +66,12 @@ constexpr std::array kDocuments = {
          "orient='records', lines=True)\"` makes JSON Lines of it"},
     Kind{"ARROW1"sv, "an Arrow table", "",
          "`python3 -c \"import pandas; pandas.read_feather('F').to_json('text.jsonl', "
+         "orient='records', lines=True)\"` makes JSON Lines of it"},
+    Kind{"FEA1"sv, "a Feather table", "",
+         "`python3 -c \"import pandas; pandas.read_feather('F').to_json('text.jsonl', "
+         "orient='records', lines=True)\"` makes JSON Lines of it"},
+    Kind{"ORC"sv, "an ORC table", "",
+         "`python3 -c \"import pandas; pandas.read_orc('F').to_json('text.jsonl', "
          "orient='records', lines=True)\"` makes JSON Lines of it"},
     Kind{"Obj\x01"sv, "an Avro file", "", "write its texts as JSON Lines"},
     Kind{"SQLite format 3"sv, "an SQLite database", "", "write its texts as JSON Lines"},
@@ -182,6 +191,13 @@ std::string DescribeNoText(std::string_view head, const std::string& name) {
   if (const size_t at = next.find(" F "); at != next.npos) next.replace(at + 1, 1, name);
   if (const size_t at = next.find("'F'"); at != next.npos) next.replace(at + 1, 1, name);
   return Described(kind->what, next);
+}
+
+bool LooksBinary(std::string_view head) {
+  constexpr std::ptrdiff_t kLeast = 8, kShare = 32;
+  head = head.substr(0, kNoTextHead);
+  const std::ptrdiff_t controls = std::count_if(head.begin(), head.end(), IsControl);
+  return controls >= kLeast && controls * kShare >= std::ssize(head);
 }
 
 bool MayBeNoText(std::string_view head) {

@@ -18,8 +18,11 @@ std::string DescribeForeign(const InputFile& file);
 // the file `name`: "an xz file (`xz -dc a.xz > text.txt` unpacks it)". Empty if the bytes may be
 // text.
 std::string DescribeNoText(std::string_view head, const std::string& name);
-// The number of first bytes that DescribeNoText reads, and whether more bytes than `head` may turn
-// an empty result into another.
+// Whether controls that no text contains are at least one in 32 of the first bytes. Of compressed
+// data they are one in 12.
+bool LooksBinary(std::string_view head);
+// The number of first bytes that both read, and whether more bytes than `head` may turn an empty
+// result of DescribeNoText into another.
 inline constexpr size_t kNoTextHead = 512;
 bool MayBeNoText(std::string_view head);
 

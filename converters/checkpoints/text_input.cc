@@ -104,7 +104,10 @@ struct TextInput::Contents {
 
   Status CheckText(std::string_view bytes) const {
     if (form == InputForm::kBytes && LooksLikeNpy(std::as_bytes(std::span(bytes)))) return {};
-    const std::string found = DescribeNoText(bytes, name == "-" ? "FILE" : name);
+    std::string found = DescribeNoText(bytes, name == "-" ? "FILE" : name);
+    if (found.empty() && form != InputForm::kBytes && LooksBinary(bytes)) {
+      found = "bytes that no text contains (name a text)";
+    }
     if (found.empty()) return {};
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, shown_name, "first bytes",
                            "text in UTF-8, plain or packed by gzip or zstd", found);

@@ -72,6 +72,7 @@ constexpr FixedOption kTransformerFixed[] = {
     {"relative_positions_buckets", "0"},
     {"sliding_window", "0"},
     {"position_encoding", "True"},
+    {"position_encoding_type", "'SinusoidalInterleaved'|'SinusoidalConcat'"},  // stored as a table
     {"aan_useffn", "False"},
     {"layer_norm", "'standard'"},
     {"norm_eps", "1e-06"},
@@ -94,7 +95,7 @@ constexpr OptionTable kOptionTables[] = {
     {"`opt` of a Transformer", "heads pos_ffn_activation_fn", kTransformerFixed,
      KINGLET_OPENNMT_IGNORED
      "brnn bridge context_gate global_attention global_attention_function input_feed rnn_type",
-     KINGLET_OPENNMT_BY_TENSORS "position_encoding_type transformer_ff"},
+     KINGLET_OPENNMT_BY_TENSORS "transformer_ff"},
     {"`opt` of a recurrent model", "encoder_type rnn_type global_attention input_feed bridge",
      kRecurrentFixed,
      KINGLET_OPENNMT_IGNORED

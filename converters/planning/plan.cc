@@ -72,6 +72,35 @@ bool HasBits(const SensitivityRecord& record) {
   });
 }
 
+bool IsUnused(const SensitivityRecord& record, size_t group) {
+  bool changed = false;
+  for (const MeasuredChange& change : record.changes) {
+    if (change.group != group || change.found.relative_error == 0) continue;
+    if (change.found.nll != record.nll || change.found.standard_error != 0) return false;
+    changed = true;
+  }
+  return changed;
+}
+
+int BitsOf(const MeasuredChange& change) {
+  const auto* bits = std::get_if<BitsChange>(&change.change);
+  return bits == nullptr ? 0 : bits->bits;
+}
+
+// Of each unused group, only the change to the most bits.
+SensitivityRecord WithoutUnused(SensitivityRecord record) {
+  for (const size_t group : UnusedGroups(record)) {
+    int most = 1;  // no change has so few bits
+    for (const MeasuredChange& change : record.changes) {
+      if (change.group == group) most = std::max(most, BitsOf(change));
+    }
+    std::erase_if(record.changes, [&](const MeasuredChange& change) {
+      return change.group == group && BitsOf(change) != most;
+    });
+  }
+  return record;
+}
+
 class Planner {
  public:
   explicit Planner(const SensitivityRecord& record)
@@ -295,11 +324,20 @@ class Planner {
 
 }  // namespace
 
+std::vector<size_t> UnusedGroups(const SensitivityRecord& record) {
+  std::vector<size_t> unused;
+  for (size_t group = 0; group < record.groups.size(); ++group) {
+    if (IsUnused(record, group)) unused.push_back(group);
+  }
+  return unused;
+}
+
 Result<CompressionPlan> MakePlan(const SensitivityRecord& record, const PlanTarget& target) {
   if (record.groups.empty() || record.changes.empty()) {
     return RefusePlan("sensitivity file", "changes that were measured", "none");
   }
-  return std::visit(Planner(record), target);
+  const SensitivityRecord used = WithoutUnused(record);
+  return std::visit(Planner(used), target);
 }
 
 }  // namespace kinglet

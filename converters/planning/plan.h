@@ -75,6 +75,12 @@ struct CompressionPlan {
   double sparsity = 0;            // of the groups' entries
   std::optional<double> operations, threshold;
 };
+// The groups whose changes left the loss as it was, such as a bin of the embedding with no word of
+// the text: what they cost was not measured.
+std::vector<size_t> UnusedGroups(const SensitivityRecord& record);
+
+// An unused group stays unchanged, or takes the most bits that were measured.
+//
 // Errors: KINGLET_INVALID_ARGUMENT for a target that no plan reaches, naming the nearest target
 // that a plan reaches, and for a record without the changes that the target needs.
 Result<CompressionPlan> MakePlan(const SensitivityRecord& record, const PlanTarget& target);

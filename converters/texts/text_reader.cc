@@ -55,7 +55,7 @@ TextReader::TextReader(const ModelText& text, std::string origin)
       origin_(std::move(origin)),
       end_of_line_(TokenForLineEnd(text.vocabulary())),
       unknown_(text.unknown_id()),
-      marks_(text.is_between_spaces() ? PieceMarksOf(text.vocabulary()) : PieceMarks::kNone) {}
+      marks_(text.is_between_spaces() ? PieceMarksOf(text.vocabulary()) : PieceMarks()) {}
 
 Status TextReader::AddToken(uint32_t id, bool unknown, std::string_view typed,
                             TokenSequence& out) const {
@@ -88,7 +88,7 @@ Status TextReader::Add(std::string_view piece, TokenSequence& out) {
   open_ += piece;
   if (open_.size() < kPartBytes) return {};
   // The size of a word of several pieces needs all its pieces together.
-  const bool parts = IsSeparable(text_) && marks_ == PieceMarks::kNone;
+  const bool parts = IsSeparable(text_) && marks_.mark.empty();
   const size_t space = parts ? LastSplit(piece) : piece.npos;
   if (space != piece.npos) {
     const std::string part = std::exchange(open_, std::string(piece.substr(space + 1)));

@@ -12,7 +12,22 @@
 namespace kinglet {
 namespace {
 
-constexpr std::string_view kWordStartMark = "\xE2\x96\x81";
+constexpr std::string_view kSpaceToken = "<space>";
+constexpr std::array<PieceMarks, 7> kPieceMarks = {{
+    {.mark = kJoinMark, .joins_next = true},                           // lo@@ w@@ er: subword-nmt
+    {.mark = kContinues, .joins_last = true},                          // low ##er: WordPiece
+    {.mark = "\xEF\xBF\xAD", .joins_last = true, .joins_next = true},  // low \uFFEDer: OpenNMT
+    {.mark = "\xE2\x96\x81", .is_space = true},  // \u2581low er: SentencePiece
+    {.mark = "\xC4\xA0", .is_space = true},      // \u0120low er: GPT-2
+    {.mark = "</w>", .is_space = true},          // low er</w>: GPT
+    {.mark = kSpaceToken, .is_space = true},     // l o w <space>: ESPnet
+}};
+
+bool IsMarked(std::string_view word, const PieceMarks& marks) {
+  if (marks.is_space) return word.find(marks.mark) != word.npos;
+  return word.size() > marks.mark.size() && ((marks.joins_last && word.starts_with(marks.mark)) ||
+                                             (marks.joins_next && word.ends_with(marks.mark)));
+}
 
 // The words between white space.
 template <class Take>
@@ -41,49 +56,51 @@ TextSize SizeOfLine(std::string_view line) {
 }
 
 PieceMarks PieceMarksOf(const Vocabulary& vocabulary) {
-  std::array<uint64_t, 4> marked = {};
+  constexpr uint64_t kShare = 20;
+  std::array<uint64_t, kPieceMarks.size()> marked = {};
   for (uint32_t id = 0; id < vocabulary.size(); ++id) {
     const std::string word(vocabulary.Word(id));
-    if (word.size() > kJoinMark.size() && word.ends_with(kJoinMark)) {
-      ++marked[static_cast<size_t>(PieceMarks::kJoinsNext)];
-    } else if (word.starts_with(kWordStartMark)) {
-      ++marked[static_cast<size_t>(PieceMarks::kWordStart)];
-    } else if (word.size() > kContinues.size() && word.starts_with(kContinues)) {
-      ++marked[static_cast<size_t>(PieceMarks::kInside)];
+    for (size_t i = 0; i < marked.size(); ++i) {
+      // One token is the space of all characters.
+      if (IsMarked(word, kPieceMarks[i])) marked[i] += word == kSpaceToken ? vocabulary.size() : 1;
     }
   }
   const auto commonest = std::max_element(marked.begin(), marked.end());
-  constexpr uint64_t kShare = 20;
   return *commonest * kShare > vocabulary.size()
-             ? static_cast<PieceMarks>(commonest - marked.begin())
-             : PieceMarks::kNone;
+             ? kPieceMarks[static_cast<size_t>(commonest - marked.begin())]
+             : PieceMarks();
 }
 
-TextSize SizeOfPieces(std::string_view line, PieceMarks marks) {
-  if (marks == PieceMarks::kNone) return SizeOfLine(line);
+TextSize SizeOfPieces(std::string_view line, const PieceMarks& marks) {
+  if (marks.mark.empty()) return SizeOfLine(line);
   std::string text;
   bool joins = true;
   ForEachWord(line, [&](std::string_view piece) {
-    if (marks == PieceMarks::kWordStart) {
-      for (size_t mark; (mark = piece.find(kWordStartMark)) != piece.npos;) {
+    if (marks.is_space) {
+      for (size_t mark; (mark = piece.find(marks.mark)) != piece.npos;) {
         text += piece.substr(0, mark);
         text += ' ';
-        piece.remove_prefix(mark + kWordStartMark.size());
+        piece.remove_prefix(mark + marks.mark.size());
       }
       text += piece;
       return;
     }
-    const bool continues = marks == PieceMarks::kInside && piece.starts_with(kContinues);
-    const bool joins_next = marks == PieceMarks::kJoinsNext && piece.ends_with(kJoinMark);
-    if (!joins && !continues) text += ' ';
-    if (continues) piece.remove_prefix(kContinues.size());
-    if (joins_next) piece.remove_suffix(kJoinMark.size());
+    const bool joins_last = marks.joins_last && piece.starts_with(marks.mark);
+    if (joins_last) piece.remove_prefix(marks.mark.size());
+    const bool joins_next = marks.joins_next && piece.ends_with(marks.mark);
+    if (joins_next) piece.remove_suffix(marks.mark.size());
+    if (!joins && !joins_last) text += ' ';
     text += piece;
     joins = joins_next;
   });
-  // SentencePiece puts a space before the first word.
-  const bool spaced = marks == PieceMarks::kWordStart && text.starts_with(' ');
-  return SizeOfLine(std::string_view(text).substr(spaced ? 1 : 0));
+  // The mark of the first word, or of the last one where marks end words, is no space of the text.
+  std::string_view inside = text;
+  if (marks.is_space && inside.starts_with(' ')) {
+    inside.remove_prefix(1);
+  } else if (marks.is_space && inside.ends_with(' ')) {
+    inside.remove_suffix(1);
+  }
+  return SizeOfLine(inside);
 }
 
 }  // namespace kinglet

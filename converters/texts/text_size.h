@@ -34,16 +34,18 @@ struct TextSize {
 TextSize SizeOfLine(std::string_view line);
 
 // How a text that is split into pieces shows which pieces are one word.
-enum class PieceMarks : uint8_t {
-  kNone,       // pieces are words
-  kJoinsNext,  // lo@@ w@@ er (subword-nmt, fastBPE)
-  kWordStart,  // ▁low er (SentencePiece)
-  kInside,     // low ##er (WordPiece)
+struct PieceMarks {
+  std::string_view mark = {};  // empty: pieces are words
+  bool is_space = false;       // the mark stands for the space between words
+  bool joins_last = false;     // a piece that begins with it continues the piece before
+  bool joins_next = false;     // the piece after one that ends with it continues that one
+
+  bool operator==(const PieceMarks&) const = default;
 };
 // The marks that more than a twentieth of a vocabulary's words have.
 PieceMarks PieceMarksOf(const Vocabulary& vocabulary);
 // The size of the text that a line of pieces was made from, with one space between words.
-TextSize SizeOfPieces(std::string_view line, PieceMarks marks);
+TextSize SizeOfPieces(std::string_view line, const PieceMarks& marks);
 
 // The size of the end of a line, whichever word of the vocabulary it is.
 inline constexpr TextSize kEndOfLineSize = {1, 1, 1};

@@ -10,6 +10,7 @@
 #include "converters/checkpoints/parse_number.h"
 #include "format/message_text.h"
 #include "format/utf8.h"
+#include "runtime/text/white_space.h"
 
 namespace kinglet {
 namespace {
@@ -192,13 +193,14 @@ class ListReader {
     if (blanks) return RefuseBroken();
     KINGLET_RETURN_IF_ERROR(RefuseHeader());
     for (size_t i = 0; i < lines_.size(); ++i) {
-      if (lines_[i].size() > 1 && lines_[i].find_first_of(kBlanks) != std::string_view::npos) {
+      if (lines_[i].size() > 1 && std::any_of(lines_[i].begin(), lines_[i].end(), IsAsciiSpace)) {
         return Refuse(i, "a word without blanks, as the lines before");
       }
     }
     WordList list;
     list.words.assign(lines_.begin(), lines_.end());
     TakeQuotesOff(list);
+    KINGLET_RETURN_IF_ERROR(RefuseMarks(list.words));
     return list;
   }
 
@@ -235,6 +237,20 @@ class ListReader {
                           Quoted(lines_.front()) + " (remove the names of the columns)");
   }
 
+  // A mark of another format that all words have: `'the',`, `the;9`, `the:`.
+  Status RefuseMarks(const std::vector<std::string>& words) const {
+    constexpr std::array<std::string_view, 10> kMarks = {
+        "'", "\"", "`", ",", ";", ":", "|", "\xC2\xA0", "\xE3\x80\x80", "\xE2\x80\x8B"};
+    if (words.size() < 2) return {};
+    for (const std::string_view mark : kMarks) {
+      const bool in_all = std::all_of(words.begin(), words.end(), [mark](const std::string& word) {
+        return word.size() > mark.size() && word.find(mark) != word.npos;
+      });
+      if (in_all) return Refuse(0, "words, not " + Quoted(mark) + " in every line");
+    }
+    return {};
+  }
+
   Result<WordList> FromNumbers(const std::optional<NumberedLines>& word_first,
                                const std::optional<NumberedLines>& word_last, bool commas) const {
     WordList list;
@@ -261,6 +277,7 @@ class ListReader {
       return Refuse(0, "ids 0 to " + std::to_string(lines_.size() - 1) + " in all lines");
     }
     if (commas) TakeQuotesOff(list);
+    KINGLET_RETURN_IF_ERROR(RefuseMarks(list.words));
     list.notes.push_back(path_ + ": all lines have a word and " +
                          (list.form == Form::kIds      ? "its id, which decides the order"
                           : list.form == Form::kCounts ? "a count, which is omitted"

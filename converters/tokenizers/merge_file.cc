@@ -10,6 +10,7 @@
 #include "converters/checkpoints/input_file.h"
 #include "format/message_text.h"
 #include "format/utf8.h"
+#include "runtime/text/plain_text.h"
 
 namespace kinglet {
 namespace {
@@ -20,6 +21,15 @@ Status RefuseLine(const char* what, size_t line, const std::string& expected,
                   std::string_view found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, what, Numbered("line", line + 1), expected,
                          Quoted(found));
+}
+
+// The lines of a text without the byte order mark at its beginning. A mark before a blank is a
+// symbol.
+std::vector<std::string_view> LinesWithoutMark(std::string_view text) {
+  if (text.starts_with(kByteOrderMark) && !text.substr(kByteOrderMark.size()).starts_with(' ')) {
+    text.remove_prefix(kByteOrderMark.size());
+  }
+  return LinesOf(text);
 }
 
 // The line's columns: split at every U+0020, ends stripped.
@@ -47,7 +57,7 @@ std::optional<uint64_t> CountOf(std::string_view text) {
 
 Result<MergeTables> ReadMerges(std::string_view text) {
   static const char kWhat[] = "byte-pair codes";
-  const std::vector<std::string_view> lines = LinesOf(text);
+  const std::vector<std::string_view> lines = LinesWithoutMark(text);
   MergeTables tables;
   tables.end_apart = true;
   size_t first = 0;
@@ -84,7 +94,7 @@ Result<MergeTables> ReadMerges(std::string_view text) {
 Result<std::vector<std::string>> ReadKnownTokens(std::string_view text, uint64_t threshold) {
   static const char kWhat[] = "subword vocabulary";
   std::set<std::string> known;
-  const std::vector<std::string_view> lines = LinesOf(text);
+  const std::vector<std::string_view> lines = LinesWithoutMark(text);
   for (size_t i = 0; i < lines.size(); ++i) {
     const std::vector<std::string_view> columns = Columns(lines[i]);
     const std::optional<uint64_t> count = columns.size() == 2 ? CountOf(columns[1]) : std::nullopt;

@@ -39,7 +39,7 @@ typedef struct kinglet_coder kinglet_coder;
 // kinglet_model_options.
 typedef struct kinglet_coder_options {
   uint32_t struct_size;  // set by kinglet_coder_options_init
-  uint32_t threads;      // number of blocks that are coded at the same time; 0 means 1
+  uint32_t threads;      // number of blocks coded at the same time, 1 to 1,024; 0 means 1
   // To make an archive.
   uint32_t block_size;  // bytes of text in an independent block, 1,024 to 2^26; 0 means 2^20
   uint32_t fast;        // 1: mixes less, which is faster and a little larger

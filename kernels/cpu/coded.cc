@@ -130,18 +130,21 @@ class CodedTable {
     rows_ = Rows(table.shape);
     if (KeepsCodes(table, context.plan.weights[scheme.codebook])) {
       codes_ = context.weights.Codes(op.table);
+      const uint64_t tile_bytes = kCodeTileRows * (scheme.positions + sizeof(float));
+      rows_of_chunk_ = (kPhaseChunkBytes + tile_bytes - 1) / tile_bytes * kCodeTileRows;
     } else {
       seed_ = *table.coded()->seed;
       for (uint32_t j = 0; j < scheme.positions; ++j) {
         pools_.push_back(scheme.PoolSize(j));
         reciprocals_.push_back(std::numeric_limits<uint64_t>::max() / pools_.back());
       }
+      // A code takes about as long as a byte that is read.
+      const uint64_t panels = kPhaseChunkBytes / (kPanelRows * uint64_t{scheme.positions});
+      rows_of_chunk_ = std::max<uint64_t>(panels, 1) * kPanelRows;
     }
-    const uint64_t tile_bytes = kCodeTileRows * (scheme.positions + sizeof(float));
-    tiles_of_chunk_ = (kPhaseChunkBytes + tile_bytes - 1) / tile_bytes;
   }
 
-  size_t chunks() const { return (Tiles() + tiles_of_chunk_ - 1) / tiles_of_chunk_; }
+  size_t chunks() const { return (rows_ + rows_of_chunk_ - 1) / rows_of_chunk_; }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory;
     if (codes_) memory.push_back(std::as_bytes(std::span(codes_->codes)));
@@ -154,26 +157,23 @@ class CodedTable {
   template <class Stored, class Hashed, class... Products>
   void AddRows(StreamFrame& frame, Chunks chunks, Stored stored, Hashed hashed,
                const Products&... products) const {
-    const size_t end = std::min(chunks.end * tiles_of_chunk_, Tiles());
-    const size_t begin = chunks.begin * tiles_of_chunk_, first = begin * kCodeTileRows;
+    const size_t first = chunks.begin * rows_of_chunk_;
+    const size_t end = std::min<size_t>(chunks.end * rows_of_chunk_, rows_);
     float* const y = y_.At<float>(frame) + y_offset_ + first;
     if (codes_) {
-      return stored(codes_->tiles(begin, end), products..., divisor_, finish_.From(first), y);
+      const size_t tiles_end = (end + kCodeTileRows - 1) / kCodeTileRows;
+      return stored(codes_->tiles(first / kCodeTileRows, tiles_end), products..., divisor_,
+                    finish_.From(first), y);
     }
-    const HashedCodes codes = {std::min<uint64_t>(end * kCodeTileRows, rows_) - first,
-                               static_cast<uint32_t>(first),
-                               static_cast<uint32_t>(pools_.size()),
-                               seed_,
-                               pools_.data(),
-                               reciprocals_.data()};
+    const HashedCodes codes = {
+        end - first,   static_cast<uint32_t>(first), static_cast<uint32_t>(pools_.size()), seed_,
+        pools_.data(), reciprocals_.data()};
     hashed(codes, products..., divisor_, finish_.From(first), y);
   }
 
   const VectorFunctions& vector_;
 
  private:
-  size_t Tiles() const { return (rows_ + kCodeTileRows - 1) / kCodeTileRows; }
-
   SharedCodes codes_;  // null if codes are computed
   uint64_t rows_ = 0, seed_ = 0;
   std::vector<uint32_t> pools_;        // of HashedCodes
@@ -183,7 +183,7 @@ class CodedTable {
   size_t y_offset_;
   float divisor_ = 1.0f;
   Finish finish_;
-  size_t tiles_of_chunk_ = 1;
+  size_t rows_of_chunk_ = kPanelRows;  // full tiles of codes that are stored
 };
 
 class CodedSumsKernel : public CodedTable {

@@ -37,6 +37,9 @@ def _array(kind: str, values: Any, name: str, most: int) -> Any:
             f"{name}: expected integers, found {type(values).__name__}; "
             "Model.tokenize makes ids of a text"
         )
+    if isinstance(values, (set, frozenset, dict)) and name not in ("allowed", "excluded"):
+        raise TypeError(f"{name}: expected integers in order, found {type(values).__name__}; "
+                        "make a list of them")
     as_list = getattr(values, "tolist", None)
     try:
         if as_list is not None:

@@ -115,6 +115,10 @@ def rescore(
         raise InvalidArgument(
             f"kinglet: given: expected {len(streams)} scores, as many as hypotheses, "
             f"found {len(scores)}")
+    for name, numbers in ("given", scores), ("weights", weights):
+        wrong = [number for number in numbers if not math.isfinite(number)]
+        if wrong:
+            raise InvalidArgument(f"kinglet: {name}: expected finite numbers, found {wrong[0]}")
     parents: list[int] = []
     ids: list[int] = []
     nodes: dict[tuple[int, int], int] = {}

@@ -36,8 +36,10 @@ Status CheckModel(const Model& model) {
 
 Result<BlockTeam> BlockTeam::Create(std::shared_ptr<const Model> model, uint32_t threads,
                                     StopAsked stop) {
-  if (threads == 0) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "compress", "threads", "at least 1", "0");
+  constexpr uint32_t kMostThreads = 1024;
+  if (threads == 0 || threads > kMostThreads) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "compress", "threads",
+                           "from 1 to " + std::to_string(kMostThreads), std::to_string(threads));
   }
   KINGLET_RETURN_IF_ERROR(CheckModel(*model));
   try {

@@ -73,6 +73,40 @@ TEST(ChooseVocabulary, WarnsOnceAboutMissingWords) {
   EXPECT_EQ(Choose(WithFile(plain), 2, "fairseq", 0).notes, Words{both[1]});
 }
 
+TEST(NoteCapitals, WordsThatNoLowerCasedTextHas) {
+  ModelDraft draft;
+  draft.vocabulary = {"<UNK>", "[MASK]", "the", "The", "@@PAD@@", "\u00C9t\u00E9"};
+  Words notes;
+  NoteCapitals(draft, notes);
+  draft.tokenizer = TextTables{false, WordRule{WordRule::Rule::kSpaces}};
+  NoteCapitals(draft, notes);
+  EXPECT_EQ(notes, Words());
+  draft.tokenizer->lower_case = true;
+  NoteCapitals(draft, notes);
+  EXPECT_EQ(notes, Words{"no lower-cased text has the vocabulary's words with capital letters, "
+                         "\"The\" and 2 others: they are read as unknown words"});
+}
+
+TEST(NotePieces, WithoutATokenizer) {
+  ModelDraft draft;
+  Words notes;
+  const auto note = [&](const Words& vocabulary) {
+    draft.vocabulary = vocabulary;
+    EXPECT_TRUE(NotePieces(draft, notes).ok());
+  };
+  note({});
+  note({"the", "<eos>"});
+  EXPECT_EQ(notes, Words());
+  note({"lo@@", "w", "<eos>"});
+  EXPECT_EQ(notes, Words{"the vocabulary has pieces of words, marked by \"@@\": a text must be "
+                         "split into them before; --tokenizer splits texts"});
+  note({"\u2581the", "<eos>"});
+  EXPECT_NE(notes.back().find("marked by \"\u2581\": "), std::string::npos) << notes.back();
+  draft.tokenizer = TextTables{false, WordRule{WordRule::Rule::kSpaces}};
+  note({"lo@@", "w", "<eos>"});
+  EXPECT_EQ(notes.size(), 2u);
+}
+
 TEST(ChooseVocabulary, CharactersHaveANewline) {
   const TemporaryFile file(R"(["\n", " ", "<unk>"])");
   const Chosen chosen = Choose(WithFile(file), 3, "pytorch-examples");

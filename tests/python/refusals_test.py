@@ -62,6 +62,13 @@ def ordinary_values(folder, path):
     refused(TypeError, lambda: model.score(["the", "film"]), "' '.join")
     refused(TypeError, lambda: model.rescore("the film"), "a list of texts")
     refused(kinglet.InvalidArgument, lambda: model.rescore(["a"], [1, 2]), "expected 1 scores")
+    for wrong in math.nan, math.inf, -math.inf:  # no order has these
+        refused(kinglet.InvalidArgument, lambda wrong=wrong: model.rescore(["a", "b"], [1, wrong]),
+                "given: expected finite numbers")
+        refused(kinglet.InvalidArgument, lambda wrong=wrong: model.rescore(["a"], weight=wrong),
+                "weights: expected finite numbers")
+    for wrong in {4, 3}, frozenset({4}), {4: 1}:
+        refused(TypeError, lambda wrong=wrong: model.score(wrong), "text: expected integers in order")
     # As `kinglet rescore`: G given + W log p + L tokens, and of equal scores the first.
     lines = [SENTENCE, "the film was", SENTENCE]
     best = model.rescore(lines, [0, 5, 0], weight=0.5, length_weight=2, given_weight=3)

@@ -155,6 +155,28 @@ TEST(ArgumentsTest, WordsAreWhatTheySay) {
   EXPECT_EQ(text, "[x]");
 }
 
+// As of a shell's variable that is not set.
+TEST(ArgumentsTest, EmptyNamesAreRefused) {
+  const auto parse = [](std::vector<const char*> words) {
+    ArgumentParser program("A program.", "program");
+    std::string file, name, text, input;
+    program.Add("--file", file, "a file").Placeholder("FILE");
+    program.Add("--name", name, "a name").Placeholder("NAME");
+    program.Add("--text", text, "a text");
+    program.Add("INPUT", input, "an input").Placeholder(kFileOrStandardInput);
+    words.insert(words.begin(), "program");
+    const auto parsed = program.Parse(static_cast<int>(words.size()), words.data());
+    return parsed.ok() ? "parsed" : parsed.status().message();
+  };
+  EXPECT_EQ(parse({"--file", ""}),
+            "usage: command: expected a name as --file, found an empty text. Is it a variable of "
+            "the shell that is not set?");
+  EXPECT_EQ(parse({"--file="}), parse({"--file", ""}));
+  EXPECT_NE(parse({"--name", ""}), "parsed");
+  EXPECT_NE(parse({""}), "parsed");
+  EXPECT_EQ(parse({"--text", "", "--name", "a"}), "parsed");
+}
+
 // A text that is not a number, and values at and beyond the limits of the type.
 TEST(ArgumentsTest, NumbersAreReadWhole) {
   for (const char* text : {"", "1x", "1.5", "-1", "4294967296", "nan", "0,5"}) {
@@ -166,6 +188,20 @@ TEST(ArgumentsTest, NumbersAreReadWhole) {
   EXPECT_EQ(
       Parse({"score", "m", "--block", "1", "--context", "18446744073709551615"}).values.context,
       18446744073709551615u);
+}
+
+TEST(ArgumentsTest, NoNumberIsNan) {
+  for (const char* text : {"nan", "-nan", "NaN", "nan(1)"}) {
+    ArgumentParser program("A program.", "program");
+    std::optional<double> limit;
+    double weight = 0;
+    program.Add("--limit", limit, "a limit");
+    program.Add("--weight", weight, "a weight");
+    for (const char* option : {"--limit", "--weight"}) {
+      const char* line[] = {"program", option, text};
+      EXPECT_FALSE(program.Parse(3, line).ok()) << option << text;
+    }
+  }
 }
 
 TEST(ArgumentsTest, FactsAreThoseOfTheHelp) {

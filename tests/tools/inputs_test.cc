@@ -132,12 +132,13 @@ TEST_F(InputsTest, WhatIsNoTextIsRefused) {
   folder_.RunShell(
       "printf '\\3757zXZ\\0abc' > a.xz; printf '\\377\\376t\\0h\\0' > a.txt; printf '%%PDF-1.7\\n' "
       "> "
-      "a.pdf; printf 'PK\\3\\4' > a.zip");
+      "a.pdf; printf 'PK\\3\\4' > a.zip; printf '\\1\\2\\3\\4\\5\\6\\7\\10abc' > a.bin");
   for (const auto& [name, next] : std::initializer_list<std::pair<const char*, const char*>>{
            {"a.xz", "`xz -dc a.xz > text.txt`"},
            {"a.txt", "`iconv -f UTF-16 -t UTF-8 a.txt > text.txt`"},
            {"a.pdf", "`pdftotext a.pdf text.txt`"},
            {"a.zip", "`unzip -p a.zip > text.txt`"},
+           {"a.bin", ""},
            {"m.kgl", "`kinglet inspect`"}}) {
     for (const char* command :
          {"score m.kgl --text F", "score m.kgl --lines --text F", "score m.kgl --ids F",

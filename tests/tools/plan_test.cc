@@ -52,6 +52,23 @@ TEST_F(PlanCommandTest, WritesARecipeThatConvertTakesAndKeepsTheSize) {
   EXPECT_EQ(folder_.Read("again.json"), folder_.Read("r.json"));
 }
 
+// A text of which no word is in the second bin.
+TEST_F(PlanCommandTest, NamesWhatNoWordOfTheTextUses) {
+  const std::string data = KINGLET_TEST_DATA "/kinglet-torch/binned-three/";
+  const std::string unused = "no word of the text uses 'embedding.1.table'";
+  const Outcome measured = folder_.Run("sensitivity " + data + "model.pt --ids " + data +
+                                       "tokens.txt --sparsities 0.5 --bits 2,5 -o u.json");
+  ASSERT_EQ(measured.exit_status, 0) << measured.error;
+  EXPECT_NE(measured.error.find(unused), std::string::npos) << measured.error;
+  const Outcome planned = folder_.Run("plan u.json --size 20000 -o r.json --json");
+  ASSERT_EQ(planned.exit_status, 0) << planned.error;
+  EXPECT_NE(planned.error.find(unused), std::string::npos) << planned.error;
+  for (const auto& tensor : planned.Json().back()["tensors"]) {
+    if (tensor["tensor"] != "embedding.1.table") continue;
+    EXPECT_EQ(tensor["bits"], 5);
+  }
+}
+
 // Chance explains two standard errors of a right prediction. The text is that of the sensitivities.
 TEST_F(PlanCommandTest, SaysWhenThePredictionWasWrong) {
   size_t notes = 0, silent = 0;

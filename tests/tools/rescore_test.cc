@@ -97,6 +97,25 @@ TEST_F(RescoreTest, TheThreeFormatsSayTheSame) {
   EXPECT_EQ(found, (std::set<int>{1, 2, 7}));
 }
 
+// A hypothesis without a score would count as one with the score 0, the best of most recognisers.
+TEST_F(RescoreTest, AllHypothesesOfAListHaveAScoreOrNone) {
+  folder_.Write("some.jsonl", R"({"utt":"a","score":-1,"text":"w3"}
+{"utt":"a","text":"w4"}
+)");
+  folder_.RunShell(
+      "mkdir -p n/1best_recog n/2best_recog; echo 'a w3' > n/1best_recog/text; "
+      "echo 'a -1' > n/1best_recog/score; echo 'a w4' > n/2best_recog/text");
+  for (const std::string lists : {"some.jsonl", "n", "- < some.jsonl"}) {
+    const Outcome outcome = folder_.RunShell("kinglet rescore m.kgl " + lists, "");
+    EXPECT_EQ(outcome.exit_status, 1) << lists << outcome.out;
+    EXPECT_TRUE(outcome.IsRefusal()) << outcome.error;
+    EXPECT_NE(outcome.error.find("a: expected a score for each hypothesis, or for none, found "
+                                 "hypothesis 2 without one (add the scores that are missing)"),
+              std::string::npos)
+        << outcome.error;
+  }
+}
+
 TEST_F(RescoreTest, Weights) {
   const auto best = [&](const std::string& weights) {
     const Outcome outcome = folder_.Run("rescore m.kgl lists.tsv --json " + weights);
@@ -182,7 +201,8 @@ TEST_F(RescoreTest, Refusals) {
   refused("m.kgl none.txt", 1, "none.txt");
   refused("m.kgl lists.txt --format tsv", 1, "line 1: expected an utterance, a score and a text");
   refused("m.kgl lists.tsv --format csv", 2, "--format");
-  refused("m.kgl lists.tsv --weight nan", 2, "--weight: expected a finite number");
+  refused("m.kgl lists.tsv --weight nan", 2, "expected --weight as a number");
+  refused("m.kgl lists.tsv --weight inf", 2, "--weight: expected a finite number");
   refused("m.kgl lists.tsv --references one.txt", 1, "a reference for each list, found none for b");
   refused("m.kgl lists.tsv --references references.txt --tune references.txt", 2, "--tune");
   for (const char* twice : {"- --scores -", "--references -", "--tune -", "- --tune -"}) {

@@ -84,6 +84,9 @@ struct AdaptiveSoftmaxBuilder;
 struct NeuralCache;
 struct NeuralCacheBuilder;
 
+struct RecurrentProjection;
+struct RecurrentProjectionBuilder;
+
 struct RecurrentLayer;
 struct RecurrentLayerBuilder;
 
@@ -3188,6 +3191,73 @@ struct NeuralCache::Traits {
   static auto constexpr Create = CreateNeuralCache;
 };
 
+struct RecurrentProjection FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef RecurrentProjectionBuilder Builder;
+  struct Traits;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_OUTPUTS = 4,
+    VT_WEIGHT = 6,
+    VT_INPUT = 8
+  };
+  uint32_t outputs() const {
+    return GetField<uint32_t>(VT_OUTPUTS, 0);
+  }
+  uint32_t weight() const {
+    return GetField<uint32_t>(VT_WEIGHT, 0);
+  }
+  const kinglet::schema::Quantiser *input() const {
+    return GetStruct<const kinglet::schema::Quantiser *>(VT_INPUT);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint32_t>(verifier, VT_OUTPUTS, 4) &&
+           VerifyField<uint32_t>(verifier, VT_WEIGHT, 4) &&
+           VerifyField<kinglet::schema::Quantiser>(verifier, VT_INPUT, 4) &&
+           verifier.EndTable();
+  }
+};
+
+struct RecurrentProjectionBuilder {
+  typedef RecurrentProjection Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_outputs(uint32_t outputs) {
+    fbb_.AddElement<uint32_t>(RecurrentProjection::VT_OUTPUTS, outputs, 0);
+  }
+  void add_weight(uint32_t weight) {
+    fbb_.AddElement<uint32_t>(RecurrentProjection::VT_WEIGHT, weight, 0);
+  }
+  void add_input(const kinglet::schema::Quantiser *input) {
+    fbb_.AddStruct(RecurrentProjection::VT_INPUT, input);
+  }
+  explicit RecurrentProjectionBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<RecurrentProjection> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<RecurrentProjection>(end);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<RecurrentProjection> CreateRecurrentProjection(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t outputs = 0,
+    uint32_t weight = 0,
+    const kinglet::schema::Quantiser *input = nullptr) {
+  RecurrentProjectionBuilder builder_(_fbb);
+  builder_.add_input(input);
+  builder_.add_weight(weight);
+  builder_.add_outputs(outputs);
+  return builder_.Finish();
+}
+
+struct RecurrentProjection::Traits {
+  using type = RecurrentProjection;
+  static auto constexpr Create = CreateRecurrentProjection;
+};
+
 struct RecurrentLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef RecurrentLayerBuilder Builder;
   struct Traits;
@@ -3198,7 +3268,8 @@ struct RecurrentLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_INPUT_BIAS = 10,
     VT_RECURRENT_WEIGHT = 12,
     VT_RECURRENT_BIAS = 14,
-    VT_OUTPUT = 16
+    VT_OUTPUT = 16,
+    VT_PROJECTION = 18
   };
   kinglet::schema::RecurrentCell cell() const {
     return static_cast<kinglet::schema::RecurrentCell>(GetField<uint8_t>(VT_CELL, 0));
@@ -3221,6 +3292,9 @@ struct RecurrentLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const kinglet::schema::Quantiser *output() const {
     return GetStruct<const kinglet::schema::Quantiser *>(VT_OUTPUT);
   }
+  const kinglet::schema::RecurrentProjection *projection() const {
+    return GetPointer<const kinglet::schema::RecurrentProjection *>(VT_PROJECTION);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint8_t>(verifier, VT_CELL, 1) &&
@@ -3230,6 +3304,8 @@ struct RecurrentLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_RECURRENT_WEIGHT, 4) &&
            VerifyField<uint32_t>(verifier, VT_RECURRENT_BIAS, 4) &&
            VerifyField<kinglet::schema::Quantiser>(verifier, VT_OUTPUT, 4) &&
+           VerifyOffset(verifier, VT_PROJECTION) &&
+           verifier.VerifyTable(projection()) &&
            verifier.EndTable();
   }
 };
@@ -3259,6 +3335,9 @@ struct RecurrentLayerBuilder {
   void add_output(const kinglet::schema::Quantiser *output) {
     fbb_.AddStruct(RecurrentLayer::VT_OUTPUT, output);
   }
+  void add_projection(flatbuffers::Offset<kinglet::schema::RecurrentProjection> projection) {
+    fbb_.AddOffset(RecurrentLayer::VT_PROJECTION, projection);
+  }
   explicit RecurrentLayerBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -3278,8 +3357,10 @@ inline flatbuffers::Offset<RecurrentLayer> CreateRecurrentLayer(
     flatbuffers::Optional<uint32_t> input_bias = flatbuffers::nullopt,
     flatbuffers::Optional<uint32_t> recurrent_weight = flatbuffers::nullopt,
     flatbuffers::Optional<uint32_t> recurrent_bias = flatbuffers::nullopt,
-    const kinglet::schema::Quantiser *output = nullptr) {
+    const kinglet::schema::Quantiser *output = nullptr,
+    flatbuffers::Offset<kinglet::schema::RecurrentProjection> projection = 0) {
   RecurrentLayerBuilder builder_(_fbb);
+  builder_.add_projection(projection);
   builder_.add_output(output);
   if(recurrent_bias) { builder_.add_recurrent_bias(*recurrent_bias); }
   if(recurrent_weight) { builder_.add_recurrent_weight(*recurrent_weight); }

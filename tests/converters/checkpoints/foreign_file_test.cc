@@ -54,6 +54,14 @@ TEST(DescribeNoText, NamesTheCommand) {
             "a tar archive (`tar -xOf F.x > text.txt` unpacks its "
             "texts)"},
            {"%PDF-1.7\n", "a PDF (`pdftotext F.x text.txt` makes a text of it)"},
+           {std::string("\x5d\0\0\x80", 4), "an lzma file (`xz -dc F.x > text.txt` unpacks it)"},
+           {"LZIP\x01", "an lzip file (`lzip -dc F.x > text.txt` unpacks it)"},
+           {std::string("\xff\x06\0\0sNaPpY", 10),
+            "a snappy file (`snzip -dc F.x > text.txt` unpacks it)"},
+           {"ORC\x0a\x01",
+            "an ORC table (`python3 -c \"import pandas; "
+            "pandas.read_orc('F.x').to_json('text.jsonl', orient='records', lines=True)\"` "
+            "makes JSON Lines of it)"},
            {"PAR1\x15\x04",
             "a Parquet table (`python3 -c \"import pandas; "
             "pandas.read_parquet('F.x').to_json('text.jsonl', orient='records', lines=True)\"` "
@@ -76,8 +84,21 @@ TEST(DescribeNoText, NamesTheCommand) {
   }
   for (const std::string text :
        {"", "the cat", "BZh is its name", "PAR1 and PAR2", "KGL1\r\n", "PK", "<html>",
-        "\xEF\xBB\xBF", "caf\xe9", "7zip", "%PDF is a format"}) {
+        "\xEF\xBB\xBF", "caf\xe9", "7zip", "%PDF is a format", "ORC", "LZIP"}) {
     EXPECT_EQ(DescribeNoText(text, "F.x"), "") << text;
+  }
+}
+
+// Packed bytes have each control as often as any other byte.
+TEST(LooksBinary, ByControls) {
+  std::string all;
+  for (int i = 0; i < 512; ++i) all += static_cast<char>(i * 167);
+  EXPECT_TRUE(LooksBinary(all));
+  EXPECT_TRUE(LooksBinary(std::string("\x01\x02\x03\x04\x05\x06\x07\x08")));
+  for (const std::string& text :
+       {std::string(), std::string(300, 'a') + std::string(9, '\0'), std::string("a\0b\x01", 4),
+        std::string("\x1b[1mthe\x1b[0m\t\r\n\f"), std::string(600, 'a') + all}) {
+    EXPECT_FALSE(LooksBinary(text)) << text;
   }
 }
 

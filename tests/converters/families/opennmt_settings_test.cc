@@ -127,6 +127,10 @@ TEST_F(OpenNmtSettingsTest, OptionsThatChangeTheNetwork) {
       Options("hyper_gate", nodes_.Add(true)), Vocabularies(),
       "option hyper_gate: expected an option that kinglet knows, found 'hyper_gate' = True");
   text("layer_norm", "rms", "option layer_norm: expected 'standard', found 'rms'");
+  for (const char* other : {"Rotary", "Alibi", "Relative", "Learned"}) {
+    text("position_encoding_type", other,
+         "option position_encoding_type: expected 'SinusoidalInterleaved' or 'SinusoidalConcat'");
+  }
 }
 
 TEST_F(OpenNmtSettingsTest, AFileWithoutThem) {

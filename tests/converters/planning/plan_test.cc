@@ -92,6 +92,31 @@ TEST(MakePlan, OperationsCountByEitherRules) {
             std::string::npos);
 }
 
+// No word of the text uses the first tensor.
+SensitivityRecord RecordWithUnused(bool bits) {
+  SensitivityRecord record = Record(bits);
+  for (MeasuredChange& change : record.changes) {
+    if (change.group > 0) continue;
+    change.found.nll = record.nll;
+    change.found.standard_error = 0;
+  }
+  return record;
+}
+
+TEST(MakePlan, ATensorThatNoWordUsedIsNotCompressedFurther) {
+  const SensitivityRecord quantised = RecordWithUnused(true), pruned = RecordWithUnused(false);
+  EXPECT_TRUE(UnusedGroups(Record(true)).empty());
+  EXPECT_EQ(UnusedGroups(quantised), std::vector<size_t>{0});
+  const auto by_size = MakePlan(quantised, SizeTarget{32000});
+  ASSERT_TRUE(by_size.ok()) << by_size.status().message();
+  EXPECT_EQ(by_size->groups[0].bits, 6);
+  EXPECT_FALSE(by_size->groups[0].sparsity || by_size->groups[0].codes);
+  const auto by_sparsity = MakePlan(pruned, SparsityTarget{0.3});
+  ASSERT_TRUE(by_sparsity.ok()) << by_sparsity.status().message();
+  EXPECT_FALSE(by_sparsity->groups[0].sparsity);
+  EXPECT_NEAR(*by_sparsity->groups[1].sparsity, 0.3, 0.01);
+}
+
 TEST(MakePlan, NeedsWhatWasMeasured) {
   EXPECT_FALSE(MakePlan({}, SizeTarget{1}).ok());
   SensitivityRecord only_bits = Record(true);

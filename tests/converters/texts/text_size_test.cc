@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -14,23 +16,32 @@ PieceMarks MarksOf(const std::vector<std::string>& words) {
       *Vocabulary::FromSegments(static_cast<uint32_t>(words.size()), packed.words, packed.ranks));
 }
 
+std::vector<std::string> WordsOf(const std::string& line) {
+  std::istringstream stream(line);
+  std::set<std::string> words;
+  for (std::string word; stream >> word;) words.insert(word);
+  return {words.begin(), words.end()};
+}
+
 TEST(TextSize, PiecesOfATextAreThatText) {
-  EXPECT_EQ(MarksOf({"a", "b", "@-@", "##"}), PieceMarks::kNone);
-  EXPECT_EQ(MarksOf({"lo@@", "w@@", "er", "<unk>"}), PieceMarks::kJoinsNext);
-  EXPECT_EQ(MarksOf({"\u2581low", "er", "\u2581"}), PieceMarks::kWordStart);
-  EXPECT_EQ(MarksOf({"low", "##er"}), PieceMarks::kInside);
+  const TextSize text = SizeOfLine("lower than caf\u00E9");
+  EXPECT_EQ(text.words, 3u);
+  for (const std::string line :
+       {"lo@@ w@@ er than  caf@@ \u00E9", "low ##er than caf ##\u00E9",
+        "low \uFFEDer than caf\uFFED \u00E9", "\u2581low er \u2581than \u2581 caf\u00E9",
+        "low er \u0120than \u0120caf \u00E9", "low er</w> than</w> caf \u00E9</w>",
+        "l o w e r <space> t h a n <space> c a f \u00E9", "lower than caf\u00E9"}) {
+    EXPECT_EQ(SizeOfPieces(line, MarksOf(WordsOf(line))), text) << line;
+  }
+  EXPECT_EQ(MarksOf({"a", "b", "@-@", "##", "\uFFED"}), PieceMarks());
   std::vector<std::string> words(100, "x");
   for (size_t i = 0; i < words.size(); ++i) words[i] += std::to_string(i);
   words[7] = "odd@@";
-  EXPECT_EQ(MarksOf(words), PieceMarks::kNone);
-  const TextSize text = SizeOfLine("lower than caf\u00E9");
-  EXPECT_EQ(text.words, 3u);
-  EXPECT_EQ(SizeOfPieces("lo@@ w@@ er than  caf@@ \u00E9", PieceMarks::kJoinsNext), text);
-  EXPECT_EQ(SizeOfPieces("\u2581low er \u2581than \u2581 caf\u00E9", PieceMarks::kWordStart), text);
-  EXPECT_EQ(SizeOfPieces("low ##er than caf ##\u00E9", PieceMarks::kInside), text);
-  EXPECT_EQ(SizeOfPieces("lower than caf\u00E9", PieceMarks::kNone), text);
-  EXPECT_EQ(SizeOfPieces("lo@@", PieceMarks::kJoinsNext), (TextSize{1, 2, 2}));
-  EXPECT_EQ(SizeOfPieces("", PieceMarks::kWordStart), TextSize{});
+  EXPECT_EQ(MarksOf(words), PieceMarks());
+  words[8] = "<space>";
+  EXPECT_EQ(MarksOf(words).mark, "<space>");
+  EXPECT_EQ(SizeOfPieces("lo@@", MarksOf({"lo@@"})), (TextSize{1, 2, 2}));
+  EXPECT_EQ(SizeOfPieces("", MarksOf({"\u2581a"})), TextSize{});
 }
 
 TEST(TextSize, WordsStandBetweenWhiteSpace) {

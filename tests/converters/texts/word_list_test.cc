@@ -114,6 +114,24 @@ TEST(WordList, OtherLinesAreRefused) {
   ExpectRefused("word,count\nthe,9\nof,8\n",
                 "line 1: expected a word and a number, as in the other");
   ExpectRefused("a\n\xE9t\xE9\n", "line 2: expected a text in UTF-8");
+  for (const char* white : {"\v", "\f", "\x1c", "\x1f"}) {
+    ExpectRefused(std::string("a\nNew") + white + "York\n", "line 2: expected a word without");
+  }
+}
+
+// Marks of other formats in every line: Python's lists, YAML, tables of other separators.
+TEST(WordList, MarksInEveryLineAreRefused) {
+  for (const std::string mark : {"'", "`", ",", ";", ":", "|", "\xC2\xA0", "\xE3\x80\x80"}) {
+    for (const std::string& text : {"the" + mark + "\nof" + mark + "\n",
+                                    mark + "the" + mark + "\n" + mark + "of" + mark + "\n",
+                                    "the" + mark + "9\nof" + mark + "x\n"}) {
+      ExpectRefused(text, "line 1: expected words, not \"");
+    }
+  }
+  ExpectRefused("\"0\",\"the\"\n\"1\",\"of\"\n", "line 1: expected words, not \"");
+  ExpectRefused("the: 0\nof: 1\n", "line 1: expected words, not \":\" in every line");
+  EXPECT_EQ(Read("don't\nof\n").words, (Strings{"don't", "of"}));
+  EXPECT_EQ(Read("'\n,\n;\n").words, (Strings{"'", ",", ";"}));
 }
 
 TEST(WordList, FairseqDictionaries) {

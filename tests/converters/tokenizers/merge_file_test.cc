@@ -29,6 +29,17 @@ TEST(MergeFile, OtherLinesAreRefused) {
   }
 }
 
+// Without the version the end of a word would be a symbol of its own.
+TEST(MergeFile, AByteOrderMarkIsNoSymbol) {
+  const std::string mark = "\xEF\xBB\xBF";
+  const auto marked = ReadMerges(mark + "#version: 0.2\nt h\n");
+  ASSERT_TRUE(marked.ok());
+  EXPECT_FALSE(marked->end_apart);
+  EXPECT_EQ(marked->merges.size(), 1u);
+  EXPECT_EQ(*ReadKnownTokens(mark + "the 9\n", 1), std::vector<std::string>{"the"});
+  EXPECT_EQ(ReadMerges(mark + " a\n")->merges.size(), 1u);  // the symbol U+FEFF
+}
+
 TEST(MergeFile, KnownTokensAreFrequentEnough) {
   const auto known = ReadKnownTokens("the 9\nb@@ 3\na 4\n", 4);
   ASSERT_TRUE(known.ok());

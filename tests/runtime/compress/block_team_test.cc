@@ -31,6 +31,7 @@ TEST(BlockTeam, RefusesWhatHasBitsOfItsOwn) {
   EXPECT_EQ(BlockTeam::Create(ids_only, 1).status().code(), KINGLET_UNSUPPORTED);
   EXPECT_EQ(BlockTeam::Create(TinyWords("ref64"), 1).status().code(), KINGLET_UNSUPPORTED);
   EXPECT_EQ(BlockTeam::Create(TinyWords(), 0).status().code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(BlockTeam::Create(TinyWords(), 1u << 31).status().code(), KINGLET_INVALID_ARGUMENT);
 }
 
 }  // namespace
