@@ -215,6 +215,7 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
 const Model& Session::model() const { return *contents_->model; }
 uint32_t Session::lanes() const { return static_cast<uint32_t>(contents_->lanes.size()); }
 uint64_t Session::position(uint32_t lane) const { return contents_->lanes[lane].stream.position(); }
+uint64_t Session::version(uint32_t lane) const { return contents_->lanes[lane].version; }
 void Session::set_observer(NodeObserver after, NodeObserver before) {
   contents_->execution.observers = {std::move(before), std::move(after)};
 }
@@ -226,6 +227,7 @@ Status Session::TakeCancellation(const std::string& what) {
 uint32_t Session::last_token(uint32_t lane) const {
   return contents_->lanes[lane].stream.last_token();
 }
+bool Session::empty_cache_is_normalised() const { return contents_->empty_cache_is_normalised; }
 Result<std::unique_ptr<Session>> Session::CreateAlike(uint32_t lanes) const {
   SessionOptions options;
   options.lanes = lanes;

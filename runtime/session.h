@@ -108,6 +108,9 @@ class Session {
                   uint64_t& processed, uint32_t lane = 0, Computing computing = Computing::kNeeded);
   // The number of tokens that the lane's stream has processed. REQUIRES: lane < lanes().
   uint64_t position(uint32_t lane = 0) const;
+  // A number that changes whenever the lane's stream does, and that no other stream of any session
+  // has had; 0 before the first change. REQUIRES: lane < lanes().
+  uint64_t version(uint32_t lane = 0) const;
   // Starts a new stream in the lane, without a source.
   Status Reset(uint32_t lane = 0);
   // From now on calls `before` when a node of a token or of a query is about to run, and `after`
@@ -119,6 +122,8 @@ class Session {
   uint32_t last_token(uint32_t lane = 0) const;
   // KINGLET_INVALID_ARGUMENT if there is no such lane; KINGLET_NO_TOKEN_YET before its first step.
   Status CheckHasToken(uint32_t lane) const;
+  // Whether the option empty_cache is EmptyCache::kNormalised.
+  bool empty_cache_is_normalised() const;
   // Another session of the same model with this number of lanes, one thread, and the same options
   // otherwise.
   Result<std::unique_ptr<Session>> CreateAlike(uint32_t lanes) const;

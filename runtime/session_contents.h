@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -73,9 +74,12 @@ namespace kinglet {
 struct Session::Lane {
   Stream stream;
   EitherReal<Distribution> distribution;
+  uint64_t version = 0;  // of the stream; see Session::version
 
-  // Forgets the results of queries. Call after each step of the stream.
+  // Forgets the results of queries. Call after each change of the stream.
   void Invalidate() {
+    static std::atomic<uint64_t> versions = 0;
+    version = versions.fetch_add(1, std::memory_order_relaxed) + 1;
     const auto invalidate = [](auto& queries) {
       queries.Invalidate();
       queries.ResetWork();

@@ -40,6 +40,7 @@ Command AddSensitivity(Arguments& program);
 Command AddPlan(Arguments& program);
 Command AddCompress(Arguments& program);
 Command AddDecompress(Arguments& program);
+Command AddType(Arguments& program);
 
 }  // namespace kinglet
 

@@ -34,7 +34,8 @@ Program::Program() : arguments("Convert, run and inspect compressed language mod
               AddTranslate(arguments), AddFill(arguments),        AddTokenize(arguments),
               AddRescore(arguments),   AddFilter(arguments),      AddTuneCache(arguments),
               AddReport(arguments),    AddSensitivity(arguments), AddPlan(arguments),
-              AddDiff(arguments),      AddCompress(arguments),    AddDecompress(arguments)};
+              AddDiff(arguments),      AddCompress(arguments),    AddDecompress(arguments),
+              AddType(arguments)};
 }
 
 std::vector<std::string> CommandNames(const Program& program) {

@@ -50,6 +50,7 @@
 #include "kinglet/queries.h"
 #include "kinglet/status.h"
 #include "kinglet/tree.h"
+#include "kinglet/typing.h"
 #include "kinglet/words.h"
 
 #ifdef __cplusplus

@@ -34,6 +34,7 @@
 #include "kinglet/state.hpp"
 #include "kinglet/status.h"
 #include "kinglet/text_words.hpp"
+#include "kinglet/typing.hpp"
 
 namespace kinglet {
 inline namespace api {

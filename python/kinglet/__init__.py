@@ -32,6 +32,7 @@ from kinglet.errors import (
     WrongOrder,
 )
 from kinglet.generation import Generation
+from kinglet.keyboard import Keyboard, TypedWord
 from kinglet.model import Model
 from kinglet.queries import LastWork
 from kinglet.scoring import Hypothesis, Score
@@ -54,6 +55,7 @@ __all__ = [
     "Hypothesis",
     "IdOutOfRange",
     "InvalidArgument",
+    "Keyboard",
     "LastWork",
     "Mismatch",
     "Model",
@@ -65,6 +67,7 @@ __all__ = [
     "Session",
     "State",
     "TooManySteps",
+    "TypedWord",
     "UnknownWord",
     "Unsupported",
     "Vocabulary",

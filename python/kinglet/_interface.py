@@ -30,7 +30,9 @@ embedding_classify=i:ppqppq session_log_probability=i:puup session_log_probabili
 session_log_probabilities_of=i:pupqp session_probabilities=i:pupq session_top_k=i:puuppqp
 draw_options_init=i:pu session_draw=i:puqpp session_log_probability_lanes=i:pppqp
 session_top_k_lanes=i:ppquppqp session_draw_lanes=i:pppqpp session_compute_lanes=i:ppq
-session_last_work=i:pup session_score_tree=i:pppqpp session_top_p=i:pudppqp session_rank=i:puup
+session_last_work=i:pup session_score_tree=i:pppqpp typing_input_init=i:pu typing_create=i:pp
+typing_destroy=v:p typing_set_blocked=i:pspq typing_set_allowed=i:pspq typing_prepare=i:ppu
+typing_find=i:ppupupqppppppp session_top_p=i:pudppqp session_rank=i:puup
 session_allowed_top_k=i:pupquppqp session_allowed_probability=i:pupqp
 session_prefix_top_k=i:pusquppqp session_prefix_probability=i:pusqp
 session_next_characters=i:pusqppqp session_text_probability=i:pusqqpp
@@ -51,4 +53,8 @@ session_options.threads=u draw_options.struct_size=u draw_options.top_k=u
 draw_options.temperature=d draw_options.top_p=d draw_options.excluded=p
 draw_options.excluded_count=q work.struct_size=u work.cache_computed=u work.clusters_opened=q
 work.multiplications=d work.additions=d work.others=d work.cluster_count=q
+typing_input.struct_size=u typing_input.touches=u typing_input.begins=p typing_input.characters=p
+typing_input.costs=p typing_input.insertion=d typing_input.deletion=d typing_input.transposition=d
+typing_input.substitution=d typing_input.missing_space=d typing_input.capitals=u
+typing_input.finished=u typing_input.deadline=q
 """.split())

@@ -64,6 +64,12 @@ class CoderOptions(ctypes.Structure):
     _fields_ = _fields("coder_options")
 
 
+class TypingInput(ctypes.Structure):
+    """`kinglet_typing_input`."""
+
+    _fields_ = _fields("typing_input")
+
+
 class Work(ctypes.Structure):
     """`kinglet_work`."""
 

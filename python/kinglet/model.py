@@ -20,6 +20,7 @@ from kinglet.archives import Coder
 from kinglet.embedding import Embedding
 from kinglet.errors import InvalidArgument, Mismatch, Unsupported, WrongOrder
 from kinglet.generation import Generation
+from kinglet.keyboard import Keyboard
 from kinglet.scoring import LOG10_E, Hypothesis, Score
 from kinglet.session import Session
 from kinglet.state import State, read_state
@@ -272,6 +273,12 @@ class Model:
         """Texts that continue from the prompt; each `next` draws a word for every text."""
         return Generation(self, self.ids(prompt), tokens, streams, seed, temperature, top_k,
                           top_p, excluded, stop, threads)
+
+    # --- keyboards
+
+    def keyboard(self) -> Keyboard:
+        """Finds the words that touches on a keyboard mean."""
+        return Keyboard(self)
 
     # --- archives of any bytes
 

@@ -26,6 +26,8 @@
 #include "runtime/session.h"
 #include "runtime/state.h"
 #include "runtime/text_prefix.h"
+#include "runtime/typing/decoder.h"
+#include "runtime/typing/session_predictor.h"
 
 struct kinglet_model {
   std::shared_ptr<const kinglet::Model> model;
@@ -72,6 +74,13 @@ struct kinglet_coder {
   size_t taken = 0;
   bool is_finished = false, has_failed = false;
   std::atomic<bool> is_cancelled = false;
+};
+
+struct kinglet_typing {
+#if !defined(KINGLET_SMALL)
+  kinglet::typing::TypingDecoder decoder;
+  kinglet::typing::SessionPredictor predictor;
+#endif
 };
 
 struct kinglet_state {

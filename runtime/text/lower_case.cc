@@ -21,6 +21,16 @@ uint32_t LowerCase(uint32_t code) {
   return static_cast<uint32_t>(static_cast<int32_t>(code) + run->delta);
 }
 
+uint32_t UpperCase(uint32_t code) {
+  for (const LowerCaseRun& run : kLowerCaseRuns) {
+    const auto upper = static_cast<uint32_t>(static_cast<int32_t>(code) - run.delta);
+    if (upper >= run.first && upper <= run.last && (upper - run.first) % run.step == 0) {
+      return upper;
+    }
+  }
+  return code;
+}
+
 NormalisedText LowerCase(std::string_view text, const Marks& marks) {
   NormalisedText out;
   out.text.reserve(text.size());

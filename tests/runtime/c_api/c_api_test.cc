@@ -40,6 +40,7 @@ INSTANTIATE_TEST_SUITE_P(
     CApi, StrictC11,
     testing::Values(
         CTest{"Embeddings", TestEmbeddings}, CTest{"EmbeddingErrors", TestEmbeddingErrors},
+        CTest{"Typing", TestTyping}, CTest{"TypingErrors", TestTypingErrors},
         CTest{"Archives", TestArchives}, CTest{"ArchiveErrors", TestArchiveErrors},
         CTest{"AllTexts", TestAllTexts}, CTest{"SpecialTokens", TestSpecialTokens},
         CTest{"DrawOptions", TestDrawOptions}, CTest{"Draws", TestDraws},

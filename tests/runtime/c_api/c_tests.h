@@ -84,6 +84,8 @@ const char* TestTokenizeErrors(void);
 const char* TestTrees(void);
 const char* TestManySteps(void);
 const char* TestTreeErrors(void);
+const char* TestTyping(void);
+const char* TestTypingErrors(void);
 const char* TestStates(void);
 const char* TestStateBytes(void);
 const char* TestStateErrors(void);

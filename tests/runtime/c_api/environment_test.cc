@@ -346,6 +346,34 @@ void AskGeneration(Caller& call, const kinglet_model* model, const Kind& kind,
   CALL(kinglet_generation_destroy, generation);
 }
 
+void AskTyping(Caller& call, const kinglet_model* model) {
+  Buffers& out = call.out;
+  kinglet_typing_input input;
+  CALL(kinglet_typing_input_init, &input, uint32_t{sizeof input});
+  const uint32_t begins[] = {0, 2, 3, 4}, characters[] = {'w', 'e', '1', '5'};
+  const double costs[] = {0.5, 1.25, 0, 0.125};
+  input.touches = 3;
+  input.begins = begins;
+  input.characters = characters;
+  input.costs = costs;
+  kinglet_typing* typing = nullptr;
+  CALL(kinglet_typing_create, model, &typing);
+  kinglet_session* session = nullptr;
+  CALL(kinglet_session_create, model, nullptr, &session);
+  CALL(kinglet_session_step, session, 0U, 3U);
+  const uint64_t offsets[] = {0, 2};
+  CALL(kinglet_typing_set_blocked, typing, "w4", offsets, 1U);
+  CALL(kinglet_typing_set_allowed, typing, nullptr, nullptr, 0U);
+  CALL(kinglet_typing_prepare, typing, session, 0U);
+  double log_probabilities[3] = {}, found_costs[3] = {};
+  uint32_t kinds[3] = {};
+  int32_t complete = 0;
+  CALL(kinglet_typing_find, typing, session, 0U, &input, 3U, out.text, sizeof out.text, &out.needed,
+       nullptr, log_probabilities, found_costs, kinds, nullptr, &complete);
+  CALL(kinglet_session_destroy, session);
+  CALL(kinglet_typing_destroy, typing);
+}
+
 void AskCoders(Caller& call, const kinglet_model* model, const Kind& kind) {
   Buffers& out = call.out;
   kinglet_coder_options options;
@@ -396,6 +424,7 @@ void Live(Caller& call, const Kind& kind, const std::vector<std::byte>& bytes) {
   AskSession(call, model, kind, draw);
   AskGeneration(call, model, kind, draw);
   AskCoders(call, model, kind);
+  AskTyping(call, model);
   CALL(kinglet_model_close, model);
 }
 

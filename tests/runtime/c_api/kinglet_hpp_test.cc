@@ -239,6 +239,35 @@ TEST(KingletHpp, Archives) {
   EXPECT_EQ(coder.Finish().code(), KINGLET_INVALID_ARGUMENT);  // NOLINT: moved from on purpose
 }
 
+TEST(KingletHpp, Typing) {
+  const Model model = OpenModel(TEST_MODEL_CACHE);
+  kinglet::Typing typing = std::move(*kinglet::Typing::Create(model));
+  kinglet::Session session = std::move(*kinglet::Session::Create(model));
+  ASSERT_TRUE(session.Step(0).ok());
+  ASSERT_TRUE(typing.Prepare(session).ok());
+  kinglet::TypingInput input;
+  for (const char letter : {'w', '1', '6'}) {
+    input.AddTouch({{static_cast<char32_t>(letter), 0.25}});
+  }
+  input.RemoveTouch();
+  input.AddTouch({{'5', 0.5}, {'6', 3}});
+  input.options().finished = 1;
+  const auto found = typing.Find(session, input, 3);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_TRUE(found->complete);
+  EXPECT_EQ(found->candidates[0].text, "w15");
+  EXPECT_EQ(found->candidates[0].cost, 1);
+  EXPECT_EQ(found->candidates[0].log_probability, *session.LogProbability(15));
+  EXPECT_EQ(typing.Find(session, input, 3000)->candidates[0].text, "w15");
+  ASSERT_TRUE(typing.SetBlocked({"w3", "W15"}).ok());
+  EXPECT_NE(typing.Find(session, input, 3)->candidates[0].text, "w15");
+  ASSERT_TRUE(typing.SetBlocked({}).ok());
+  ASSERT_TRUE(typing.SetAllowed({"w16"}).ok());
+  EXPECT_EQ(typing.Find(session, input, 3)->candidates[0].text, "w16");
+  EXPECT_EQ(kinglet::Typing::Create(OpenModel(TEST_MODEL_IDS_ONLY)).status().code(),
+            KINGLET_UNSUPPORTED);
+}
+
 TEST(KingletHpp, Embeddings) {
   kinglet::Embedding embedding =
       std::move(*kinglet::Embedding::Create(OpenModel(TEST_MODEL_CLASSIFIER)));

@@ -1,0 +1,135 @@
+"""Typing on a keyboard."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Sequence
+from ctypes import addressof, c_double, c_int32, c_uint32, c_uint64
+from typing import TYPE_CHECKING, NamedTuple
+
+from kinglet._handle import Handle, Turn
+from kinglet._native import BUFFER_TOO_SMALL, TypingInput, check, lib
+from kinglet._numbers import MAX_UINT64, integer
+from kinglet.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from kinglet.model import Model
+    from kinglet.session import Session
+
+_CAPITALS = {"as_written": 0, "first": 1, "all": 2}
+_KINDS = ("word", "two_words", "letters")
+_ERRORS = ("insertion", "deletion", "transposition", "substitution", "missing_space")
+_MOST = 100_000
+
+
+class TypedWord(NamedTuple):
+    """A candidate of `Keyboard.find`; its score is `log_probability` minus `cost`."""
+
+    text: str
+    log_probability: float  # of the text after the context
+    cost: float  # of the typing errors, in nats
+    kind: str  # "word", "two_words" or "letters"
+
+
+class Keyboard:
+    """Finds the words that touches mean, after the text of a session's lane. Made by
+    `Model.keyboard`; used by one thread at a time.
+    """
+
+    def __init__(self, model: Model) -> None:
+        handle = Handle(lib.kinglet_typing_destroy)
+        check(lib.kinglet_typing_create(model.handle, addressof(handle)))
+        self.model = model
+        self.complete = True
+        self._turn = Turn(handle, "keyboard")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError(
+            "keyboard: expected a model to copy or pickle, found a Keyboard; make another: "
+            "model.keyboard()"
+        )
+
+    def block(self, words: Iterable[str]) -> None:
+        """From now on these words are never found, in any spelling; none are blocked if empty."""
+        self._set(lib.kinglet_typing_set_blocked, words)
+
+    def allow(self, words: Iterable[str]) -> None:
+        """From now on only these words are found; all are if `words` is empty."""
+        self._set(lib.kinglet_typing_set_allowed, words)
+
+    def prepare(self, session: Session, lane: int = 0) -> None:
+        """Computes what the next `find` about this context needs."""
+        lane = integer(lane, "lane")
+        self._turn.run(lambda: session._turn.run(lambda: check(
+            lib.kinglet_typing_prepare(self._turn.handle, session._turn.handle, lane))))
+
+    def find(
+        self, session: Session, touches: Sequence[str | Sequence[tuple[str, float]]], k: int = 3,
+        *, finished: bool = False, capitals: str = "as_written", deadline: int = 0, lane: int = 0,
+        **costs: float
+    ) -> list[TypedWord]:
+        """The k best candidates for touches: each is a character, or pairs of one and its cost.
+
+        `finished`: no letters follow. `capitals`: "as_written", "first" or "all". `deadline`: in
+        microseconds; `complete` tells whether the search came to its end before. Costs of errors
+        by name: insertion, deletion, transposition, substitution, missing_space.
+        """
+        if capitals not in _CAPITALS:
+            raise InvalidArgument(
+                f"kinglet: capitals: expected {', '.join(_CAPITALS)}, found {capitals!r}")
+        given = TypingInput()
+        check(lib.kinglet_typing_input_init(addressof(given), ctypes.sizeof(given)))
+        for name, cost in costs.items():
+            if name not in _ERRORS:
+                raise InvalidArgument(
+                    f"kinglet: costs: expected {', '.join(_ERRORS)}, found {name!r}")
+            setattr(given, name, float(cost))
+        begins, characters, values = [0], [], []
+        for touch in touches:
+            for character, cost in [(touch, 0.0)] if isinstance(touch, str) else touch:
+                if len(character) != 1:
+                    raise InvalidArgument(
+                        f"kinglet: touches: expected characters, found {character!r}")
+                characters.append(ord(character))
+                values.append(float(cost))
+            begins.append(len(characters))
+        lists = ((c_uint32 * len(begins))(*begins), (c_uint32 * max(1, len(characters)))(
+            *characters), (c_double * max(1, len(values)))(*values))
+        given.touches = len(begins) - 1
+        given.begins, given.characters, given.costs = map(addressof, lists)
+        given.capitals, given.finished = _CAPITALS[capitals], bool(finished)
+        given.deadline = integer(deadline, "deadline", 0, MAX_UINT64)
+        return self._find(session, integer(lane, "lane"), given, integer(k, "k", 0, _MOST))
+
+    def _find(self, session: Session, lane: int, given: TypingInput, k: int) -> list[TypedWord]:
+        offsets, kinds = (c_uint64 * (k + 1))(), (c_uint32 * max(1, k))()
+        logs, costs = (c_double * max(1, k))(), (c_double * max(1, k))()
+        count, needed, complete = c_uint32(), c_uint64(), c_int32()
+
+        def words() -> bytes:
+            buffer = ctypes.create_string_buffer(4096)
+            while True:
+                status = lib.kinglet_typing_find(
+                    self._turn.handle, session._turn.handle, lane, addressof(given), k,
+                    addressof(buffer), len(buffer), addressof(needed), addressof(offsets),
+                    addressof(logs), addressof(costs), addressof(kinds), addressof(count),
+                    addressof(complete))
+                if status != BUFFER_TOO_SMALL or needed.value <= len(buffer):
+                    break
+                buffer = ctypes.create_string_buffer(needed.value)
+            check(status)
+            return buffer.raw
+
+        found = self._turn.run(lambda: session._turn.run(words))
+        self.complete = bool(complete.value)
+        return [TypedWord(found[offsets[at] : offsets[at + 1] - 1].decode("utf-8", "replace"),
+                          logs[at], costs[at], _KINDS[kinds[at]]) for at in range(count.value)]
+
+    def _set(self, call: object, words: Iterable[str]) -> None:
+        texts = [word.encode("utf-8", "surrogateescape") for word in words]
+        offsets = (c_uint64 * (len(texts) + 1))()
+        for at, text in enumerate(texts):
+            offsets[at + 1] = offsets[at] + len(text)
+        joined = b"".join(texts)
+        self._turn.run(lambda: check(
+            call(self._turn.handle, joined, addressof(offsets), len(texts))))  # type: ignore[operator]

@@ -1,0 +1,330 @@
+#include "runtime/typing/decoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace kinglet::typing {
+namespace {
+
+// What the words that a vocabulary without an unknown token lacks have together.
+const double kLogUnknown = std::log(1e-5);
+// Contexts with one more word that are kept.
+constexpr size_t kContextsKept = 8;
+
+bool Precedes(const TypingCandidate& a, const TypingCandidate& b) {
+  if (a.score() != b.score()) return a.score() > b.score();
+  return a.text < b.text;
+}
+
+}  // namespace
+
+TypingDecoder::TypingDecoder(std::shared_ptr<const TypingVocabulary> words)
+    : words_(std::move(words)), scores_(words_->trie().entries()) {
+  if (!words_->has_joining()) return;
+  joining_ = EntryScores(words_->trie().entries());
+  for (uint32_t entry = 0; entry < words_->trie().entries(); ++entry) {
+    joining_.scores()[entry] = words_->Joins(entry) ? 0 : static_cast<float>(-kNever);
+  }
+  joining_.Finish();
+}
+
+void TypingDecoder::SetBlocked(std::span<const std::string> words) {
+  blocked_.clear();
+  for (const std::string& word : words) blocked_.insert(PlainLetters(word));
+  UpdateAllowed();
+}
+
+void TypingDecoder::SetAllowed(std::span<const std::string> words) {
+  allowed_.clear();
+  for (const std::string& word : words) allowed_.insert(PlainLetters(word));
+  UpdateAllowed();
+}
+
+bool TypingDecoder::IsAllowed(const Letters& plain) const {
+  return !blocked_.contains(plain) && (allowed_.empty() || allowed_.contains(plain));
+}
+
+void TypingDecoder::UpdateAllowed() {
+  version_ = 0;
+  is_left_out_.clear();
+  if (blocked_.empty() && allowed_.empty()) return;
+  const WordTrie& trie = words_->trie();
+  is_left_out_.resize(trie.entries());
+  for (uint32_t entry = 0; entry < trie.entries(); ++entry) {
+    is_left_out_[entry] = !IsAllowed(PlainLetters(words_->Text(trie.value(entry))));
+  }
+}
+
+Status TypingDecoder::Prepare(WordPredictor& predictor) {
+  if (version_ != 0 && version_ == predictor.version()) return {};
+  version_ = 0;
+  after_.clear();
+  first_words_.clear();
+  by_id_.resize(words_->model().vocabulary_size());
+  KINGLET_RETURN_IF_ERROR(predictor.Next(by_id_));
+  const WordTrie& trie = words_->trie();
+  const std::span<float> scores = scores_.scores();
+  for (uint32_t entry = 0; entry < trie.entries(); ++entry) {
+    const bool counts = !words_->Joins(entry) && (is_left_out_.empty() || !is_left_out_[entry]);
+    scores[entry] = counts ? by_id_[trie.value(entry)] : static_cast<float>(-kNever);
+  }
+  scores_.Finish();
+  log_unknown_ = words_->unknown() ? static_cast<double>(by_id_[*words_->unknown()]) : kLogUnknown;
+  version_ = predictor.version();
+  return {};
+}
+
+Result<const EntryScores*> TypingDecoder::ScoresAfter(WordPredictor& predictor, uint32_t id) {
+  const auto place = std::find_if(after_.begin(), after_.end(),
+                                  [id](const After& after) { return after.id == id; });
+  if (place != after_.end()) {
+    std::rotate(place, place + 1, after_.end());
+    return &after_.back().scores;
+  }
+  KINGLET_RETURN_IF_ERROR(predictor.After(id, by_id_));
+  if (after_.size() == kContextsKept) {
+    std::rotate(after_.begin(), after_.begin() + 1, after_.end());
+  } else {
+    after_.push_back({id, EntryScores(words_->trie().entries())});
+  }
+  EntryScores& made = after_.back().scores;
+  after_.back().id = UINT32_MAX;  // until all scores are there
+  const WordTrie& trie = words_->trie();
+  for (uint32_t entry = 0; entry < trie.entries(); ++entry) {
+    const bool counts = is_left_out_.empty() || !is_left_out_[entry];
+    const auto space = static_cast<float>(words_->Joins(entry) ? 0 : costs_.errors().missing_space);
+    made.scores()[entry] = counts ? by_id_[trie.value(entry)] - space : static_cast<float>(-kNever);
+  }
+  made.Finish();
+  after_.back().id = id;
+  return &made;
+}
+
+// One question.
+class TypingDecoder::Search {
+ public:
+  Search(TypingDecoder& decoder, WordPredictor& predictor, const TypingQuestion& question)
+      : decoder_(decoder), words_(*decoder.words_), predictor_(predictor), question_(question) {}
+
+  Result<TypingAnswer> Run() {
+    decoder_.costs_.Set(words_.trie(), question_.touches, question_.errors);
+    OfferTyped();
+    OfferWords();
+    KINGLET_RETURN_IF_ERROR(cancelled_);
+    if (!was_stopped_) KINGLET_RETURN_IF_ERROR(OfferTwoWords());
+    KINGLET_RETURN_IF_ERROR(cancelled_);
+    return TypingAnswer{std::move(best_), !was_stopped_};
+  }
+
+ private:
+  size_t touches() const { return question_.touches.count(); }
+  // A bound of the score that a candidate must reach; sums of the same numbers differ by roundings.
+  double Floor() const {
+    constexpr double kRoundings = 1e-9;
+    if (best_.empty()) return -kNever;
+    const double last = best_.size() < question_.count ? -kNever : best_.back().score();
+    return std::max(last, best_.front().score() - question_.margin) - kRoundings;
+  }
+
+  void Offer(TypingCandidate candidate) {
+    const auto alike = std::find_if(best_.begin(), best_.end(), [&](const TypingCandidate& other) {
+      return other.text == candidate.text;
+    });
+    if (alike != best_.end()) {
+      if (!Precedes(candidate, *alike)) return;
+      best_.erase(alike);
+    }
+    best_.insert(std::upper_bound(best_.begin(), best_.end(), candidate, Precedes),
+                 std::move(candidate));
+    while (best_.size() > question_.count ||
+           best_.back().score() < best_.front().score() - question_.margin) {
+      best_.pop_back();
+    }
+  }
+
+  std::string Written(uint32_t entry) const {
+    return WithCapitals(words_.Text(words_.trie().value(entry)), question_.capitals);
+  }
+  // The question about the words of some touches.
+  WordQuestion Question(size_t first, size_t last, bool is_finished, Capitals capitals) const {
+    WordQuestion question = {first, last, is_finished, question_.count};
+    if (capitals != Capitals::kAsWritten) {
+      question.alike = [this](uint32_t a, uint32_t b) { return Written(a) == Written(b); };
+    }
+    return question;
+  }
+  std::vector<FoundWord> Find(const EntryScores& scores, const WordQuestion& question) {
+    const auto stop = [this] {
+      cancelled_ = predictor_.TakeCancellation();
+      return !cancelled_.ok() ||
+             (question_.deadline && std::chrono::steady_clock::now() >= *question_.deadline);
+    };
+    return decoder_.search_.Find(words_.trie(), scores, decoder_.costs_, question, stop,
+                                 was_stopped_);
+  }
+
+  void OfferTyped() {
+    Letters letters;
+    double cost = 0;
+    for (size_t touch = 0; touch < touches(); ++touch) {
+      const auto touched = question_.touches.at(touch);
+      if (touched.empty()) return;
+      const auto cheapest = std::min_element(
+          touched.begin(), touched.end(),
+          [](const TouchedCharacter& a, const TouchedCharacter& b) { return a.cost < b.cost; });
+      letters += cheapest->character;
+      cost += cheapest->cost;
+    }
+    if (letters.empty() || cost == kNever) return;
+    const std::string text = TextOf(letters);
+    const Letters lower = LowerLetters(text);
+    const uint32_t node = words_.trie().Find(lower);
+    if (node != 0 && words_.trie().FirstEntry(node) < words_.trie().FirstEntry(node + 1)) return;
+    if (!decoder_.IsAllowed(PlainLetters(text))) return;
+    const double log_probability = decoder_.log_unknown_ + words_.LogShareOfUnknown(lower);
+    if (log_probability == -kNever || question_.count == 0) return;
+    Offer({WithCapitals(text, question_.capitals),
+           log_probability,
+           cost,
+           TypingCandidate::Kind::kTyped,
+           {words_.unknown().value_or(0), 0}});
+  }
+
+  void OfferWords() {
+    WordQuestion question = Question(0, touches(), question_.is_finished, question_.capitals);
+    question.margin = question_.margin;
+    for (const FoundWord& word : Find(decoder_.scores_, question)) {
+      Offer({Written(word.entry),
+             word.score + word.cost,
+             word.cost,
+             TypingCandidate::Kind::kWord,
+             {words_.trie().value(word.entry), 0}});
+    }
+  }
+
+  // The best that second words from `split` on may add to a score of at least `lowest`: exact for
+  // words that join, whose probability is at most 1; for others the estimate of kEstimate.
+  double SecondPart(size_t split, double lowest) {
+    double best = -kNever;
+    WordQuestion question = Question(split, touches(), question_.is_finished, Capitals::kAsWritten);
+    question.count = 1;
+    question.lowest = lowest;
+    if (words_.has_joining()) {
+      for (const FoundWord& word : Find(decoder_.joining_, question)) best = word.score;
+    }
+    if (question_.errors.missing_space == kNever) return best;
+    const double more = kEstimate - question_.errors.missing_space;
+    question.lowest = std::max(best, lowest) - more;
+    for (const FoundWord& word : Find(decoder_.scores_, question)) {
+      best = std::max(best, std::min(word.score + more, -question_.errors.missing_space));
+    }
+    return best;
+  }
+
+  // The best words that end after `split` touches. Those of the last question are kept while its
+  // touches are the beginning of this one's.
+  const std::vector<FoundWord>& FirstWords(size_t split) {
+    std::vector<std::vector<FoundWord>>& kept = decoder_.first_words_;
+    if (split < kept.size()) return kept[split];
+    WordQuestion question = Question(0, split, true, question_.capitals);
+    question.count = kFirstWords;
+    question.margin = kNear;
+    kept.resize(split);
+    std::vector<FoundWord> found = Find(decoder_.scores_, question);
+    kept.push_back(std::move(found));
+    return kept.back();
+  }
+
+  // Best first words first.
+  Status OfferTwoWords() {
+    struct First {
+      double estimate;
+      size_t split;
+      FoundWord word;
+    };
+    if (question_.count == 0 || decoder_.costs_.is_impossible()) return {};
+    const double space = words_.has_joining() ? 0 : question_.errors.missing_space;
+    const double lowest =
+        best_.empty() ? -kNever : std::max(Floor(), best_.front().score() - kNear);
+    std::vector<First> firsts;
+    for (size_t split = 1; split < touches(); ++split) {
+      const std::vector<FoundWord>& words = FirstWords(split);
+      if (was_stopped_) {
+        decoder_.first_words_.resize(split);
+        return {};
+      }
+      const double least = decoder_.costs_.Rest(split, touches()) + space;
+      if (words.empty() || words[0].score - least < lowest) continue;
+      const double second = SecondPart(split, lowest - words[0].score);
+      for (const FoundWord& word : words) {
+        const double estimate = word.score + second;
+        if (estimate >= lowest && estimate > -kNever) firsts.push_back({estimate, split, word});
+      }
+      if (was_stopped_) return {};
+    }
+    std::stable_sort(firsts.begin(), firsts.end(),
+                     [](const First& a, const First& b) { return a.estimate > b.estimate; });
+    if (firsts.size() > kFirstWords) firsts.resize(kFirstWords);
+    for (const auto& [estimate, split, first] : firsts) {
+      const uint32_t id = words_.trie().value(first.entry);
+      KINGLET_ASSIGN_OR_RETURN(const EntryScores* const scores,
+                               decoder_.ScoresAfter(predictor_, id));
+      const Capitals capitals =
+          question_.capitals == Capitals::kAll ? Capitals::kAll : Capitals::kAsWritten;
+      WordQuestion question = Question(split, touches(), question_.is_finished, capitals);
+      question.lowest = Floor() - first.score;
+      for (const FoundWord& second : Find(*scores, question)) {
+        const bool joins = words_.Joins(second.entry);
+        const double missing = joins ? 0 : question_.errors.missing_space;
+        const uint32_t second_id = words_.trie().value(second.entry);
+        Offer({Written(first.entry) + (joins ? "" : " ") +
+                   WithCapitals(words_.Text(second_id), capitals),
+               first.score + first.cost + second.score + second.cost + missing,
+               first.cost + second.cost + missing,
+               TypingCandidate::Kind::kTwoWords,
+               {id, second_id}});
+      }
+      if (was_stopped_) return {};
+    }
+    return {};
+  }
+
+  TypingDecoder& decoder_;
+  const TypingVocabulary& words_;
+  WordPredictor& predictor_;
+  const TypingQuestion& question_;
+  std::vector<TypingCandidate> best_;
+  bool was_stopped_ = false;
+  Status cancelled_;
+};
+
+void TypingDecoder::KeepFirstWords(const TypingQuestion& question) {
+  const ErrorCosts &now = question.errors, &before = asked_.errors;
+  const bool is_alike = now.insertion == before.insertion && now.deletion == before.deletion &&
+                        now.transposition == before.transposition &&
+                        now.substitution == before.substitution &&
+                        question.capitals == asked_.capitals;
+  size_t same = 0;
+  const auto equal = [](const TouchedCharacter& a, const TouchedCharacter& b) {
+    return a.character == b.character && a.cost == b.cost;
+  };
+  while (is_alike && same < std::min(question.touches.count(), asked_.touches.count()) &&
+         std::equal(question.touches.at(same).begin(), question.touches.at(same).end(),
+                    asked_.touches.at(same).begin(), asked_.touches.at(same).end(), equal)) {
+    ++same;
+  }
+  first_words_.resize(std::min(first_words_.size(), same + 1));
+  if (first_words_.empty()) first_words_.resize(1);  // of no touches
+  asked_ = question;
+}
+
+Result<TypingAnswer> TypingDecoder::Find(WordPredictor& predictor, const TypingQuestion& question) {
+  KINGLET_RETURN_IF_ERROR(Prepare(predictor));
+  KeepFirstWords(question);
+  // Contexts with one more word have the cost of a missing space in them.
+  if (question.errors.missing_space != costs_.errors().missing_space) after_.clear();
+  return Search(*this, predictor, question).Run();
+}
+
+}  // namespace kinglet::typing
