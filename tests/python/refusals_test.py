@@ -68,7 +68,8 @@ def ordinary_values(folder, path):
         refused(kinglet.InvalidArgument, lambda wrong=wrong: model.rescore(["a"], weight=wrong),
                 "weights: expected finite numbers")
     for wrong in {4, 3}, frozenset({4}), {4: 1}:
-        refused(TypeError, lambda wrong=wrong: model.score(wrong), "text: expected integers in order")
+        refused(TypeError, lambda wrong=wrong: model.score(wrong),
+                "text: expected integers in order")
     # As `kinglet rescore`: G given + W log p + L tokens, and of equal scores the first.
     lines = [SENTENCE, "the film was", SENTENCE]
     best = model.rescore(lines, [0, 5, 0], weight=0.5, length_weight=2, given_weight=3)
