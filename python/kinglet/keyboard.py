@@ -96,7 +96,7 @@ class Keyboard:
         lists = ((c_uint32 * len(begins))(*begins), (c_uint32 * max(1, len(characters)))(
             *characters), (c_double * max(1, len(values)))(*values))
         given.touches = len(begins) - 1
-        given.begins, given.characters, given.costs = map(addressof, lists)
+        given.begins, given.characters, given.costs = (addressof(part) for part in lists)
         given.capitals, given.finished = _CAPITALS[capitals], bool(finished)
         given.deadline = integer(deadline, "deadline", 0, MAX_UINT64)
         return self._find(session, integer(lane, "lane"), given, integer(k, "k", 0, _MOST))
