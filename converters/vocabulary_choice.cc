@@ -84,7 +84,7 @@ void NoteCapitals(const ModelDraft& draft, std::vector<std::string>& notes) {
   notes.push_back("no lower-cased text has the vocabulary's words with capital letters, " +
                   Quoted(example) +
                   (found > 1 ? " and " + std::to_string(found - 1) + " others" : std::string()) +
-                  ": they are read as unknown words");
+                  ": no text gives these");
 }
 
 Status NotePieces(const ModelDraft& draft, std::vector<std::string>& notes) {

@@ -112,6 +112,7 @@ Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, const Network
     result.tensors.push_back(TorchTensor(named, result.checkpoint));
   }
   result.unread = network.unread;
+  result.unread_names = network.unread_names;
   if (!network.others.empty()) {
     result.notes.push_back("entries of the state dict that are not tensors are not read: " +
                            ListSome(network.others));

@@ -32,6 +32,7 @@ struct CheckpointFile {
   std::vector<std::string> notes;                // what was omitted or renamed, for the user
   // Why a tensor may be missing (SavedNetwork::unread), for the end of a refusal.
   std::string unread;
+  std::vector<std::string> unread_names;
 };
 
 // Where a file stores its network, if the recipe states it.

@@ -180,8 +180,9 @@ class NetworkFinder {
       }
       const auto* name = entry.first->As<std::string>();
       const std::string unread = name == nullptr ? "" : UnreadTensorText(*entry.second);
-      if (found_.unread.empty() && !unread.empty()) {
-        found_.unread = QuotedName(*name) + " is " + unread;
+      if (!unread.empty()) {
+        if (found_.unread.empty()) found_.unread = QuotedName(*name) + " is " + unread;
+        found_.unread_names.push_back(*name);
       }
       found_.others.push_back(
           (name == nullptr ? "a key of type " + entry.first->Describe() : QuotedName(*name)) +

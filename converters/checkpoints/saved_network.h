@@ -22,6 +22,7 @@ struct SavedNetwork {
   std::vector<std::string> others;
   // The first of them that is a tensor in a form that is not read: "'w' is a sparse tensor (..)".
   std::string unread;
+  std::vector<std::string> unread_names;  // of all such entries
 };
 
 // The network that `root` is or wraps. A network is

@@ -105,7 +105,10 @@ struct TextInput::Contents {
   Status CheckText(std::string_view bytes) const {
     if (form == InputForm::kBytes && LooksLikeNpy(std::as_bytes(std::span(bytes)))) return {};
     std::string found = DescribeNoText(bytes, name == "-" ? "FILE" : name);
-    if (found.empty() && form != InputForm::kBytes && LooksBinary(bytes)) {
+    // The first bytes of a pipe may be few.
+    constexpr size_t kEnough = 512;
+    const bool tells = ended || bytes.size() >= kEnough;
+    if (found.empty() && form != InputForm::kBytes && tells && LooksBinary(bytes)) {
       found = "bytes that no text contains (name a text)";
     }
     if (found.empty()) return {};

@@ -89,7 +89,8 @@ FamilyInput InputOf(const CheckpointFile& file, const CheckpointTensors& weights
           .step = file.step,
           .weights = weights,
           .modules = file.modules,
-          .root = file.checkpoint ? &file.checkpoint->root() : nullptr};
+          .root = file.checkpoint ? &file.checkpoint->root() : nullptr,
+          .unread_names = file.unread_names};
 }
 
 Result<const Family*> ChooseFamily(std::string_view name, const FamilyInput& input) {
@@ -124,7 +125,17 @@ Result<LoadedModel> LoadFamily(const Family& family, const FamilyInput& input) {
   KINGLET_RETURN_IF_ERROR(
       CheckPickledModules(family.modules == nullptr ? nullptr : &family.modules(), input.modules,
                           family.name, input.checkpoint, input.ignored));
-  return family.load(input);
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, family.load(input));
+  // A tensor that is there in a form that is not read is not one that a tie replaces.
+  for (const std::string& name : model.shared) {
+    for (const std::string& unread : input.unread_names) {
+      if (!unread.ends_with(name)) continue;
+      return RefuseCheckpoint("tensor " + name, "a form that is read",
+                              "another; its values may differ from those of the tensor that it is "
+                              "tied to");
+    }
+  }
+  return model;
 }
 
 Status CheckMemoryLength(const Family& family, std::optional<uint32_t> memory_length) {

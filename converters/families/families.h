@@ -44,6 +44,8 @@ struct FamilyInput {
   IgnoredOptions* ignored = nullptr;  // may be nullptr
   // If set, only the names are compared (Network), and loading ends with a refusal.
   NameReport* report = nullptr;
+  // The checkpoint's tensors that are in no form that is read (CheckpointFile).
+  std::span<const std::string> unread_names = {};
 };
 
 // The checkpoint as a family's input, without the user's options. `weights`: its tensors, or what

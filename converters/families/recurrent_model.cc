@@ -62,8 +62,8 @@ class RecurrentLoader {
     const bool ties = !names_.tied_by.empty() || names_.ties;
     if (ties && network_.Has(names_.softmax_bias)) {
       const bool has_softmax = network_.Has(names_.softmax_weight);
-      if (!network_.Share(names_.embedding, names_.softmax_weight) || !names_.tied_by.empty())
-        return;
+      const bool is_stated = !names_.tied_by.empty();
+      if (!network_.Share(names_.embedding, names_.softmax_weight, is_stated) || is_stated) return;
       network_.model.notes.push_back((has_softmax ? names_.embedding : names_.softmax_weight) +
                                      " is not in the checkpoint; " +
                                      (has_softmax ? names_.softmax_weight : names_.embedding) +

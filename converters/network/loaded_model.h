@@ -29,6 +29,8 @@ struct LoadedModel {
     std::vector<TensorRef> parts;
     Change change;
   };
+  // Names that the checkpoint lacks, of tensors that the framework ties with others of it.
+  std::vector<std::string> shared = {};
   std::vector<Origin> origins;  // by tensor id, those that Network added
   // The tensors that the framework quantises: matrices with a scale per row, vectors with one
   // divisor.

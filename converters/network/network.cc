@@ -110,10 +110,12 @@ std::optional<std::pair<const CheckpointTensor*, std::string>> Network::OnlyOne(
   return Has(first) ? std::pair(Find(first), second) : std::pair(Find(second), first);
 }
 
-bool Network::Share(const std::string& first, const std::string& second) {
+bool Network::Share(const std::string& first, const std::string& second, bool is_stated) {
   const auto only = OnlyOne(first, second);
   if (!only) return false;
   const auto& [tensor, name] = *only;
+  model.shared.push_back(name);
+  if (!is_stated) assumed_.push_back(name);
   by_name_.emplace(shared_names_.emplace_back(name),
                    tensor->replaced != nullptr ? tensor->replaced.get() : tensor);
   return true;
@@ -337,7 +339,7 @@ std::vector<std::string> Network::Unused() const {
 }
 
 Status Network::CheckNames(const std::string& network) const {
-  std::vector<std::string> faults, unused = Unused();
+  std::vector<std::string> faults, missing = missing_, unused = Unused();
   if (report_ != nullptr) {
     *report_ = {true, missing_, std::move(unused)};
     return Status(KINGLET_INVALID_CHECKPOINT, "only the names of " + network + " were compared");
@@ -347,7 +349,9 @@ Status Network::CheckNames(const std::string& network) const {
     patterns.push_back(Quoted(name));
     name = QuotedName(name);
   }
-  if (!missing_.empty()) faults.push_back(Joined("missing ", missing_, ", "));
+  // A tensor that nothing reads may be the one that a tie replaced, under another name.
+  if (!unused.empty()) missing.insert(missing.end(), assumed_.begin(), assumed_.end());
+  if (!missing.empty()) faults.push_back(Joined("missing ", missing, ", "));
   if (!unused.empty()) faults.push_back(Joined("unused ", unused, ", "));
   if (!doubled_.empty()) faults.push_back(Joined("twice ", doubled_, ", "));
   if (!misshaped_.empty()) faults.push_back(Joined("", misshaped_, "; "));

@@ -69,7 +69,8 @@ class Network {
   // Notes that both names are one parameter of this network: where the checkpoint has one of them,
   // the other one names its tensor too. Where a recipe makes that tensor, the other name is that of
   // the checkpoint's own. Returns whether a name was added.
-  bool Share(const std::string& first, const std::string& second);
+  // `is_stated`: an option or the network's structure ties them, not a default.
+  bool Share(const std::string& first, const std::string& second, bool is_stated = true);
   // Notes that an option may tie both names. If the checkpoint has one of them, the refusal of the
   // other one tells `how` the user states the tie.
   void MayShare(const std::string& first, const std::string& second, const std::string& how);
@@ -210,6 +211,7 @@ class Network {
   std::unordered_set<std::string_view> claimed_, excluded_;
   std::vector<std::string> doubled_, missing_, misshaped_;
   std::vector<std::string> ties_to_state_;
+  std::vector<std::string> assumed_;  // shared by default
   std::deque<CheckpointTensor> owned_;
   std::deque<std::string> shared_names_;
   // Of tied tensors: each one's first.

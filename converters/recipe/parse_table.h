@@ -33,8 +33,9 @@ class TableParser {
   Result<std::optional<TensorRef>> OptionalRef(const RecipeNode& node, std::string_view key);
   // A reference to a tensor whose name the recipe implies.
   TensorRef Named(std::string name);
-  // What stands for "{}" in the names of references; empty: names stay as they are.
-  void SetNumber(std::string number) { number_ = std::move(number); }
+  // Sets what stands for "{}" in the names of references, and returns what did; empty: names stay
+  // as they are.
+  std::string SetNumber(std::string number) { return std::exchange(number_, std::move(number)); }
 
   Result<TableRecipe> Table(const RecipeNode& node);
   Result<TableRecipe> Table(const RecipeNode& node, std::string_view key);

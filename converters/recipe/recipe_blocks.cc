@@ -24,6 +24,8 @@ using std::string_view_literals::operator""sv;
 constexpr std::array kPositionKinds = {"slots"sv, "relative_sinusoids"sv, "absolute_sinusoids"sv,
                                        "table"sv, "none"sv};
 
+// Rows of queries, keys and values: all queries, all keys, all values; or head by head.
+constexpr std::array kRowOrders = {"parts"sv, "heads"sv};
 // Whether the checkpoint stores matrices as [outputs, inputs] or [inputs, outputs].
 constexpr std::array kBlockLayouts = {"out_in"sv, "in_out"sv};
 
@@ -129,10 +131,10 @@ class BlockParser {
     }
     for (size_t i = 0; i < count && status_.ok(); ++i) {
       const std::string number = std::to_string(i);
-      if (each) parse_.SetNumber(number);
+      const std::string outer = each ? parse_.SetNumber(number) : std::string();
       Inside(name + ("." + number), each ? *each : items[i], parts.emplace_back());
+      if (each) parse_.SetNumber(outer);
     }
-    if (each) parse_.SetNumber("");
   }
   void Positions(kinglet::Positions& positions) {
     const auto member = Required("positions");
@@ -415,9 +417,20 @@ Result<BlocksRecipe> ParseTransformer(const RecipeNode& node,
                                       std::vector<std::string>& references) {
   BlocksRecipe recipe;
   KINGLET_ASSIGN_OR_RETURN(const size_t layout, node.ChoiceAt("layout", kBlockLayouts));
-  KINGLET_ASSIGN_OR_RETURN(Block block,
-                           BlockParser(layout == 1, recipe, references)
-                               .Parse(node, {"layout"}, "transformer", TransformerDecoder{}));
+  KINGLET_ASSIGN_OR_RETURN(const size_t rows, node.ChoiceAt("qkv_rows", kRowOrders));
+  KINGLET_ASSIGN_OR_RETURN(
+      Block block, BlockParser(layout == 1, recipe, references)
+                       .Parse(node, {"layout", "qkv_rows"}, "transformer", TransformerDecoder{}));
+  const auto& decoder = std::get<TransformerDecoder>(block);
+  const Change by_head =
+      ByHead(decoder.heads, {decoder.key_size, decoder.key_size, decoder.value_size});
+  for (BlocksRecipe::Tensor& tensor : recipe.tensors) {
+    if (tensor.field != "qkv_weight" && tensor.field != "qkv_bias") continue;
+    if (!tensor.change.functions.empty()) {
+      return node.Refuse("\"qkv_rows\" alone to tell the order of " + tensor.name, "a change");
+    }
+    if (rows == 0) tensor.change = by_head;
+  }
   recipe.blocks.push_back(std::move(block));
   return recipe;
 }

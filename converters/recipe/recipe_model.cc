@@ -127,8 +127,12 @@ class ModelMaker {
             const TensorId weight,
             network_.AddRef(name + "projection", *from.projection, Use::kMatrix));
         const uint64_t outputs = Rows(network_.ShapeOf(weight));
-        if (layer.cell != RecurrentCell::kLstm || outputs > kMaxExtent) {
+        if (layer.cell != RecurrentCell::kLstm) {
           return RefuseModel(name + "projection", "none, as the cell is no LSTM", "one");
+        }
+        if (outputs > kMaxExtent) {
+          return RefuseModel(name + "projection", "at most " + std::to_string(kMaxExtent) + " rows",
+                             std::to_string(outputs));
         }
         layer.projection = {static_cast<uint32_t>(outputs), weight, std::nullopt};
       }

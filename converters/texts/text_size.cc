@@ -58,13 +58,16 @@ TextSize SizeOfLine(std::string_view line) {
 PieceMarks PieceMarksOf(const Vocabulary& vocabulary) {
   constexpr uint64_t kShare = 20;
   std::array<uint64_t, kPieceMarks.size()> marked = {};
+  uint64_t characters = 0;
   for (uint32_t id = 0; id < vocabulary.size(); ++id) {
     const std::string word(vocabulary.Word(id));
+    characters += SizeOfLine(word).characters == 1 ? 1 : 0;
     for (size_t i = 0; i < marked.size(); ++i) {
-      // One token is the space of all characters.
-      if (IsMarked(word, kPieceMarks[i])) marked[i] += word == kSpaceToken ? vocabulary.size() : 1;
+      marked[i] += IsMarked(word, kPieceMarks[i]) ? 1 : 0;
     }
   }
+  // One token is the space of a vocabulary of characters.
+  if (marked.back() > 0 && characters * 2 > vocabulary.size()) marked.back() = vocabulary.size();
   const auto commonest = std::max_element(marked.begin(), marked.end());
   return *commonest * kShare > vocabulary.size()
              ? kPieceMarks[static_cast<size_t>(commonest - marked.begin())]
@@ -106,8 +109,10 @@ TextSize SizeOfPieces(std::string_view line, const PieceMarks& marks) {
 bool IsBetweenWords(std::string_view before, std::string_view after, const PieceMarks& marks) {
   while (const size_t space = LastSpaceLength(before)) before.remove_suffix(space);
   const bool ends = before.ends_with(marks.mark), begins = after.starts_with(marks.mark);
-  if (marks.is_space) return ends != begins;
-  return !(marks.joins_next && ends) && !(marks.joins_last && begins);
+  // Marks in angle brackets may also end a line: which one is no space follows from the whole line.
+  if (marks.is_space) return begins && !ends && !marks.mark.starts_with('<');
+  const bool is_cut = after.size() < marks.mark.size() && marks.mark.starts_with(after);
+  return !(marks.joins_next && ends) && !(marks.joins_last && (begins || is_cut));
 }
 
 }  // namespace kinglet

@@ -200,7 +200,7 @@ class ListReader {
     WordList list;
     list.words.assign(lines_.begin(), lines_.end());
     TakeQuotesOff(list);
-    KINGLET_RETURN_IF_ERROR(RefuseMarks(list.words));
+    KINGLET_RETURN_IF_ERROR(RefuseMarks(list.words, true));
     return list;
   }
 
@@ -237,16 +237,30 @@ class ListReader {
                           Quoted(lines_.front()) + " (remove the names of the columns)");
   }
 
-  // A mark of another format that all words have: `'the',`, `the;9`, `the:`.
-  Status RefuseMarks(const std::vector<std::string>& words) const {
+  // A mark of another format: all words begin or end with it (`'the',`, `the:`), or it has a number
+  // on one side in lines without another number (`the;9`).
+  Status RefuseMarks(const std::vector<std::string>& words, bool plain) const {
     constexpr std::array<std::string_view, 10> kMarks = {
         "'", "\"", "`", ",", ";", ":", "|", "\xC2\xA0", "\xE3\x80\x80", "\xE2\x80\x8B"};
     if (words.size() < 2) return {};
     for (const std::string_view mark : kMarks) {
-      const bool in_all = std::all_of(words.begin(), words.end(), [mark](const std::string& word) {
-        return word.size() > mark.size() && word.find(mark) != word.npos;
-      });
-      if (in_all) return Refuse(0, "words, not " + Quoted(mark) + " in every line");
+      const auto in_all = [&](const auto& has) {
+        return std::all_of(words.begin(), words.end(), [&](const std::string& word) {
+          return word.size() > mark.size() && has(std::string_view(word));
+        });
+      };
+      const auto is_number = [](std::string_view text) {
+        return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+      };
+      const bool refused =
+          in_all([&](std::string_view word) { return word.starts_with(mark); }) ||
+          in_all([&](std::string_view word) { return word.ends_with(mark); }) ||
+          (plain && in_all([&](std::string_view word) {
+             const size_t last = word.rfind(mark);
+             return last != word.npos && (is_number(word.substr(last + mark.size())) ||
+                                          is_number(word.substr(0, word.find(mark))));
+           }));
+      if (refused) return Refuse(0, "words, not " + Quoted(mark) + " in every line");
     }
     return {};
   }
@@ -277,7 +291,7 @@ class ListReader {
       return Refuse(0, "ids 0 to " + std::to_string(lines_.size() - 1) + " in all lines");
     }
     if (commas) TakeQuotesOff(list);
-    KINGLET_RETURN_IF_ERROR(RefuseMarks(list.words));
+    KINGLET_RETURN_IF_ERROR(RefuseMarks(list.words, false));
     list.notes.push_back(path_ + ": all lines have a word and " +
                          (list.form == Form::kIds      ? "its id, which decides the order"
                           : list.form == Form::kCounts ? "a count, which is omitted"

@@ -35,7 +35,8 @@ enum kinglet_capitals {
 // infinity means that something never happens.
 typedef struct kinglet_typing_input {
   uint32_t struct_size;  // set by kinglet_typing_input_init
-  uint32_t touches;      // number of touches, at most 64; with 0 all words are completions
+  uint32_t touches;      // number of touches, at most 64; with 0 all words are completions, unless
+                         // `finished`: then the letters of a word were all omitted
   // Characters begins[i] to begins[i + 1] - 1 are those of touch i: code points, in any order, with
   // their costs. begins[0] is 0, and `begins` has touches + 1 elements. The arrays are read during
   // the call only, and may be NULL if there are no touches. A touch without characters is an
@@ -72,7 +73,7 @@ enum kinglet_typing_kind {
 // owns *out and destroys it with kinglet_typing_destroy. The model may be closed before that.
 // Errors: KINGLET_UNSUPPORTED (ids only, no language model, tokens that are pieces of words, or a
 // small library, which lacks typing),
-// KINGLET_OUT_OF_MEMORY (also beyond the model's memory limit).
+// KINGLET_OUT_OF_MEMORY (also beyond the model's memory limit, which counts the tree of words).
 KINGLET_API kinglet_status kinglet_typing_create(const kinglet_model* model, kinglet_typing** out);
 
 // Destroys the handle.
@@ -86,7 +87,8 @@ KINGLET_API void kinglet_typing_destroy(kinglet_typing* typing);
 KINGLET_API kinglet_status kinglet_typing_set_blocked(kinglet_typing* typing, const char* texts,
                                                       const uint64_t* offsets, uint64_t count);
 
-// From now on only these words, in any such spelling, and sequences of two of them are candidates.
+// From now on only these words, in any such spelling, and sequences of two of them are candidates;
+// each is a token of its own.
 // With a count of 0 all words are. Arguments and errors as for kinglet_typing_set_blocked.
 KINGLET_API kinglet_status kinglet_typing_set_allowed(kinglet_typing* typing, const char* texts,
                                                       const uint64_t* offsets, uint64_t count);
@@ -105,14 +107,15 @@ KINGLET_API kinglet_status kinglet_typing_prepare(kinglet_typing* typing, kingle
 // word; and two words without the space between. For these the 8 best first words of each place are
 // looked at, and of all the 8 most promising ones are tried with every second word, where they may
 // be nearly as good as the best candidate. Of candidates that read alike the best counts; equal
-// scores are in byte order. Otherwise the answer is that of trying all words. Candidates whose
-// scores are 8 nats below the best one's are omitted.
+// scores are in byte order, and any of them may be the last that k leaves. Otherwise the answer is
+// that of trying all words. Candidates whose scores are 8 nats below the best one's are omitted.
 //
-// `buffer`, of `capacity` bytes, gets the candidates' texts, each with a NUL; offsets[i] becomes
-// the byte at which text i begins, and offsets[*count] the end of the last one. `offsets` has room
-// for k + 1 elements; `log_probabilities`, `costs` and `kinds` (of kinglet_typing_kind) for k. All
-// may be NULL. `*count`, `*needed` (bytes of the texts) and `*complete` (0 if the deadline ended
-// the search), where not NULL, are written also when the call fails with KINGLET_BUFFER_TOO_SMALL.
+// `buffer`, of `capacity` bytes, gets the candidates' texts, each with a NUL; unless it is NULL,
+// offsets[i] becomes the byte at which text i begins, and offsets[*count] the end of the last one.
+// `offsets` has room for k + 1 elements; `log_probabilities`, `costs` and `kinds` (of
+// kinglet_typing_kind) for k. All may be NULL. `*count`, `*needed` (bytes of the texts) and
+// `*complete` (0 if the deadline ended the search), where not NULL, are written also when the call
+// fails with KINGLET_BUFFER_TOO_SMALL.
 // The lane's stream does not change. To try missing spaces the decoder makes a session of one lane.
 // kinglet_session_cancel stops the call.
 // Errors: KINGLET_INVALID_ARGUMENT (a cost that is negative or NaN, more than 64 touches, begins

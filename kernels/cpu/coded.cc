@@ -117,8 +117,9 @@ bool KeepsCodes(const TensorView& table, const TensorView& codebook) {
 // What CodedSums and CodedProduct share: the table's codes, and where its rows go.
 class CodedTable {
  public:
+  // `work`: multiplications for each code.
   template <class Operation>
-  CodedTable(const Operation& op, const BindContext& context)
+  CodedTable(const Operation& op, const BindContext& context, uint64_t work)
       : vector_(context.vector),
         bias_(op.bias ? context.weights.Vector(*op.bias) : nullptr),
         y_(context.layout[op.y]),
@@ -130,7 +131,7 @@ class CodedTable {
     rows_ = Rows(table.shape);
     if (KeepsCodes(table, context.plan.weights[scheme.codebook])) {
       codes_ = context.weights.Codes(op.table);
-      const uint64_t tile_bytes = kCodeTileRows * (scheme.positions + sizeof(float));
+      const uint64_t tile_bytes = kCodeTileRows * (scheme.positions * (1 + work) + sizeof(float));
       rows_of_chunk_ = (kPhaseChunkBytes + tile_bytes - 1) / tile_bytes * kCodeTileRows;
     } else {
       seed_ = *table.coded()->seed;
@@ -138,8 +139,9 @@ class CodedTable {
         pools_.push_back(scheme.PoolSize(j));
         reciprocals_.push_back(std::numeric_limits<uint64_t>::max() / pools_.back());
       }
-      // A code takes about as long as a byte that is read.
-      const uint64_t panels = kPhaseChunkBytes / (kPanelRows * uint64_t{scheme.positions});
+      // A code, and a multiplication, take about as long as a byte that is read.
+      const uint64_t panels =
+          kPhaseChunkBytes / (kPanelRows * uint64_t{scheme.positions} * (1 + work));
       rows_of_chunk_ = std::max<uint64_t>(panels, 1) * kPanelRows;
     }
   }
@@ -189,7 +191,7 @@ class CodedTable {
 class CodedSumsKernel : public CodedTable {
  public:
   CodedSumsKernel(const CodedSums& op, const BindContext& context)
-      : CodedTable(op, context),
+      : CodedTable(op, context, 0),
         partial_(context.layout[op.partial]),
         firsts_(PartialFirsts(context.plan.weights[op.table].coded()->scheme)) {}
 
@@ -206,7 +208,11 @@ class CodedSumsKernel : public CodedTable {
 class CodedProductKernel : public CodedTable {
  public:
   CodedProductKernel(const CodedProduct& op, const BindContext& context, const ProductInput& x)
-      : CodedTable(op, context), x_(x) {
+      : CodedTable(
+            op, context,
+            Cols(context.plan.weights[context.plan.weights[op.table].coded()->scheme.codebook]
+                     .shape)),
+        x_(x) {
     const CodingScheme& scheme = context.plan.weights[op.table].coded()->scheme;
     const RowReader codebook(context.plan.weights[scheme.codebook]);
     for (const uint64_t first : scheme.PoolFirsts()) {

@@ -96,18 +96,22 @@ class PartialProductsKernel {
 template <class T>
 class CodedTableKernel {
  public:
+  // `work`: multiplications for each code.
   template <class Operation>
   CodedTableKernel(const Operation& op, const Plan& plan, const BufferLayout& layout,
-                   WeightStore& store)
+                   WeightStore& store, uint64_t work)
       : view_(plan.weights[op.table]),
         codes_(view_),
         bias_(op.bias ? store.Get(*op.bias) : nullptr),
         y_(layout[op.y]),
         y_offset_(op.y_offset),
-        relu_(op.relu) {}
+        relu_(op.relu) {
+    // Hashed codes cost about 8 ns each and no byte of the file.
+    constexpr uint64_t kCodes = 1024;
+    rows_of_chunk_ = std::max<uint64_t>(kCodes / (scheme().positions * (1 + work)), 1);
+  }
 
-  // Hashed codes cost about 8 ns each and no byte of the file.
-  size_t chunks() const { return (Rows(view_.shape) + RowsOfChunk() - 1) / RowsOfChunk(); }
+  size_t chunks() const { return (Rows(view_.shape) + rows_of_chunk_ - 1) / rows_of_chunk_; }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory = {view_.coded()->codes};
     if (bias_) memory.push_back(bias_->Memory(false)[0]);
@@ -120,8 +124,8 @@ class CodedTableKernel {
   void AddRows(StreamFrame& frame, Chunks chunks, const Product& product) const {
     T* y = y_.At<T>(frame) + y_offset_;
     std::vector<uint32_t> codes(scheme().positions);
-    const size_t end = std::min<size_t>(chunks.end * RowsOfChunk(), Rows(view_.shape));
-    for (size_t row = chunks.begin * RowsOfChunk(); row < end; ++row) {
+    const size_t end = std::min<size_t>(chunks.end * rows_of_chunk_, Rows(view_.shape));
+    for (size_t row = chunks.begin * rows_of_chunk_; row < end; ++row) {
       codes_.Codes(row, codes.data());
       T sum = product(0, codes[0]);
       for (size_t j = 1; j < codes.size(); ++j) sum += product(j, codes[j]);
@@ -131,17 +135,13 @@ class CodedTableKernel {
   }
 
  private:
-  size_t RowsOfChunk() const {
-    constexpr size_t kCodes = 1024;
-    return std::max<size_t>(kCodes / scheme().positions, 1);
-  }
-
   TensorView view_;
   CodedRows codes_;
   SharedWeights bias_;
   Slot y_;
   size_t y_offset_;
   bool relu_;
+  uint64_t rows_of_chunk_ = 1;
 };
 
 template <class T>
@@ -149,7 +149,7 @@ class CodedSumsKernel : public CodedTableKernel<T> {
  public:
   CodedSumsKernel(const CodedSums& op, const Plan& plan, const BufferLayout& layout,
                   WeightStore& store)
-      : CodedTableKernel<T>(op, plan, layout, store),
+      : CodedTableKernel<T>(op, plan, layout, store, 0),
         firsts_(PartialFirsts(this->scheme())),
         partial_(layout[op.partial]) {}
 
@@ -169,7 +169,9 @@ class CodedProductKernel : public CodedTableKernel<T> {
  public:
   CodedProductKernel(const CodedProduct& op, const Plan& plan, const BufferLayout& layout,
                      WeightStore& store)
-      : CodedTableKernel<T>(op, plan, layout, store),
+      : CodedTableKernel<T>(
+            op, plan, layout, store,
+            Cols(plan.weights[plan.weights[op.table].coded()->scheme.codebook].shape)),
         codebook_(store.Get(this->scheme().codebook)),
         x_(plan, layout, op.x, op.input),
         cols_(Cols(plan.weights[op.table].shape)),

@@ -126,7 +126,10 @@ class Keyboard:
                           logs[at], costs[at], _KINDS[kinds[at]]) for at in range(count.value)]
 
     def _set(self, call: object, words: Iterable[str]) -> None:
-        texts = [word.encode("utf-8", "surrogateescape") for word in words]
+        listed = [words] if isinstance(words, str) else list(words)
+        if isinstance(words, str) or not all(isinstance(word, str) for word in listed):
+            raise TypeError(f"keyboard: expected a list of words, found {words!r}")
+        texts = [word.encode("utf-8", "surrogateescape") for word in listed]
         offsets = (c_uint64 * (len(texts) + 1))()
         for at, text in enumerate(texts):
             offsets[at + 1] = offsets[at] + len(text)

@@ -11,7 +11,7 @@
 
 kinglet_status kinglet_typing_input_init(kinglet_typing_input* input, uint32_t struct_size) {
   const kinglet_status status = kinglet::InitOptions(__func__, input, struct_size);
-  if (status != KINGLET_OK) return status;
+  if (status != KINGLET_OK || struct_size < sizeof *input) return status;
   const kinglet::typing::ErrorCosts errors;
   input->insertion = errors.insertion;
   input->deletion = errors.deletion;
@@ -154,6 +154,7 @@ Result<std::vector<std::string> > ReadWords(const char* function, const char* te
   if (count == 0) return words;
   KINGLET_ASSIGN_OR_RETURN(const auto begins, ReadArray(function, "offsets", offsets, count));
   KINGLET_RETURN_IF_ERROR(RequirePointer(function, "texts", texts));
+  if (begins[0] != 0) return Invalid(function, "offsets", "0 first", std::to_string(begins[0]));
   for (size_t i = 0; i < begins.size(); ++i) {
     KINGLET_RETURN_IF_ERROR(CheckAscending(function, "offsets", offsets[i], offsets[i + 1]));
     KINGLET_ASSIGN_OR_RETURN(const size_t length,

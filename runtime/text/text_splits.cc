@@ -133,9 +133,10 @@ bool TextSplits::IsSplit(std::string_view text, size_t at) const {
     case Kind::kNever:
       return false;
     case Kind::kAfterSpaces: {
+      if (*left != ' ' || *right == ' ') return false;
       // Byte-pair codes drop carriage returns and spaces at a text's end.
       const size_t last = text.find_last_not_of(' ', at - 1);
-      return *left == ' ' && *right != ' ' && last != text.npos && text[last] != '\r';
+      return last != text.npos && text[last] != '\r';
     }
     case Kind::kBetweenCharacters:
       return true;

@@ -156,6 +156,7 @@ class TypingDecoder::Search {
   }
   std::vector<FoundWord> Find(const EntryScores& scores, const WordQuestion& question) {
     const auto stop = [this] {
+      if (!cancelled_.ok()) return true;
       cancelled_ = predictor_.TakeCancellation();
       return !cancelled_.ok() ||
              (question_.deadline && std::chrono::steady_clock::now() >= *question_.deadline);
@@ -196,7 +197,7 @@ class TypingDecoder::Search {
     question.margin = question_.margin;
     for (const FoundWord& word : Find(decoder_.scores_, question)) {
       Offer({Written(word.entry),
-             word.score + word.cost,
+             static_cast<double>(decoder_.scores_[word.entry]),
              word.cost,
              TypingCandidate::Kind::kWord,
              {words_.trie().value(word.entry), 0}});
@@ -212,6 +213,7 @@ class TypingDecoder::Search {
     question.lowest = lowest;
     if (words_.has_joining()) {
       for (const FoundWord& word : Find(decoder_.joining_, question)) best = word.score;
+      if (was_stopped_) return best;
     }
     if (question_.errors.missing_space == kNever) return best;
     const double more = kEstimate - question_.errors.missing_space;
@@ -278,9 +280,12 @@ class TypingDecoder::Search {
         const bool joins = words_.Joins(second.entry);
         const double missing = joins ? 0 : question_.errors.missing_space;
         const uint32_t second_id = words_.trie().value(second.entry);
-        Offer({Written(first.entry) + (joins ? "" : " ") +
-                   WithCapitals(words_.Text(second_id), capitals),
-               first.score + first.cost + second.score + second.cost + missing,
+        const std::string text = Written(first.entry) + (joins ? "" : " ") +
+                                 WithCapitals(words_.Text(second_id), capitals);
+        if (joins && decoder_.blocked_.contains(PlainLetters(text))) continue;
+        Offer({text,
+               static_cast<double>(decoder_.scores_[first.entry]) +
+                   static_cast<double>((*scores)[second.entry]) + missing,
                first.cost + second.cost + missing,
                TypingCandidate::Kind::kTwoWords,
                {id, second_id}});

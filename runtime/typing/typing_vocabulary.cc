@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "format/blocks.h"
@@ -52,6 +53,12 @@ Result<std::shared_ptr<const TypingVocabulary>> TypingVocabulary::Of(
     if (!IsTyped(text, letters)) continue;
     joins[id] = !is_spaced;
     words.emplace_back(std::move(letters), id);
+  }
+  std::set<char32_t> letters;
+  for (const auto& [word, id] : words) letters.insert(word.begin(), word.end());
+  if (letters.size() > WordTrie::kMostLetterKinds) {
+    return RefuseModel("at most " + std::to_string(WordTrie::kMostLetterKinds) + " letters",
+                       std::to_string(letters.size()));
   }
   made->letters_ = LetterModel(words);
   double listed = 0;

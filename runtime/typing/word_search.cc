@@ -11,6 +11,8 @@ namespace {
 // Bounds and scores add the same numbers in different orders.
 constexpr double kRounding = 1e-9;
 constexpr uint64_t kNodesBetweenChecks = 64;
+// A search whose rows have more costs, half a gigabyte, stops like one at its deadline.
+constexpr size_t kMostCosts = size_t{1} << 26;
 
 }  // namespace
 
@@ -116,6 +118,7 @@ std::vector<FoundWord> WordSearch::Find(const WordTrie& trie, const EntryScores&
   };
   const auto is_lower = [](const Open& a, const Open& b) { return a.bound < b.bound; };
 
+  if (trie.nodes() == 1) return found;
   uint64_t opened = 0;
   queue_.clear();
   rows_.assign(1, 0);
@@ -129,7 +132,8 @@ std::vector<FoundWord> WordSearch::Find(const WordTrie& trie, const EntryScores&
     const Open open = queue_.back();
     queue_.pop_back();
     if (open.bound < threshold()) break;
-    if (opened++ % kNodesBetweenChecks == 0 && stop && stop()) {
+    const bool is_full = rows_.size() > kMostCosts;
+    if (is_full || (opened++ % kNodesBetweenChecks == 0 && stop && stop())) {
       was_stopped = true;
       break;
     }

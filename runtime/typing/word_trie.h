@@ -18,7 +18,9 @@ namespace kinglet::typing {
 class WordTrie {
  public:
   // Words that differ in capitals only have equal letters, and become entries of one node in the
-  // order of their values. Throws std::bad_alloc. REQUIRES: at most 65,535 different letters.
+  // order of their values. Throws std::bad_alloc. REQUIRES: at most kMostLetterKinds different
+  // letters.
+  static constexpr size_t kMostLetterKinds = 65535;
   explicit WordTrie(std::vector<std::pair<Letters, uint32_t>> words = {});
   // A bound of the memory that a trie of words with `letters` letters together takes, and while it
   // is made.

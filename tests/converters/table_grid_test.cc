@@ -152,16 +152,16 @@ struct Context {
 constexpr uint64_t kWords = 22, kWidth = 8;
 
 constexpr const char* kTransformer =
-    R"("layout": "out_in", "width": 8, "heads": 2, "key_size": 4, "value_size": 4, "epsilon": 1e-5,
-       "activation": "relu", "layers": {"count": 2, "each": {
+    R"("layout": "out_in", "qkv_rows": "parts", "width": 8, "heads": 2, "key_size": 4,
+       "value_size": 4, "epsilon": 1e-5, "activation": "relu", "layers": {"count": 2, "each": {
        "attention_norm_gain": "{}.norm.gain", "attention_norm_bias": "{}.norm.offset",
        "inner_norm_gain": "{}.norm2.gain", "inner_norm_bias": "{}.norm2.offset",
        "inner_weight": "{}.inner", "inner_bias": "{}.inner_bias",
        "outer_weight": "{}.outer", "outer_bias": "{}.outer_bias",
        "out_weight": "{}.out",
-       "qkv_weight": {"join": ["{}.qkv"], "heads": 2, "sizes": [1, 1, 1]})";
+       "qkv_weight": "{}.qkv")";
 constexpr const char* kBiases =
-    R"(, "qkv_bias": {"join": ["{}.qkv_bias"], "heads": 2, "sizes": [1, 1, 1]},
+    R"(, "qkv_bias": "{}.qkv_bias",
          "out_bias": "{}.out_bias")";
 constexpr const char* kRelativeLayer = R"(, "positions": "{}.relative", "content_bias": "u",
        "position_bias": {"join": ["v"], "shape": [2, 4]})";
@@ -187,7 +187,7 @@ constexpr Context kContexts[] = {
      kBiases},
     {"slots", R"("window": 4, "start": "zeros", "norm_order": "pre",
         "positions": {"kind": "slots"})",
-     R"(, "qkv_bias": {"join": ["{}.qkv_bias"], "heads": 2, "sizes": [1, 1, 1]},
+     R"(, "qkv_bias": "{}.qkv_bias",
           "positions": "{}.slots")"},
     {"lstm", R"("recurrent": {"cell": "lstm", "torch": "lstm", "layers": 2})", nullptr},
     {"gru", R"("recurrent": {"cell": "gru", "torch": "gru", "layers": 2})", nullptr},

@@ -307,6 +307,30 @@ TEST(TiedTables, TheGeneratorOfOpenNmt3) {
 
 // Without an option that ties them, a table that is missing is missing; the refusal tells how the
 // user states a tie.
+// A tensor in a form that is not read, or under another name, is not one that a default ties.
+TEST(TiedTables, ATensorThatIsThereIsNotReplaced) {
+  const std::string path =
+      KINGLET_TEST_DATA "/recurrent-variants/awd-lstm-dropped-state-dict/model.pt";
+  const auto opened = OpenCheckpointFile(path);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  CheckpointTensors weights = opened->tensors;
+  std::erase_if(weights, [](const auto& tensor) { return tensor.name == "decoder.weight"; });
+  const Family& family = *FamilyNamed("awd-lstm");
+  FamilyInput input = InputOf(*opened, weights);
+  EXPECT_TRUE(LoadFamily(family, input).ok());
+  const std::vector<std::string> unread = {"decoder.weight"};
+  input.unread_names = unread;
+  EXPECT_NE(
+      LoadFamily(family, input).status().message().find("tensor decoder.weight: expected a form"),
+      std::string::npos);
+  input.unread_names = {};
+  weights.push_back(opened->tensors.front());
+  weights.back().name = "decoder.wieght";
+  const FamilyInput renamed = InputOf(*opened, weights);
+  EXPECT_NE(LoadFamily(family, renamed).status().message().find("missing decoder.weight; unused"),
+            std::string::npos);
+}
+
 TEST(TiedTables, ATieIsNotGuessed) {
   const std::string data = KINGLET_TEST_DATA "/";
   const std::pair<const char*, std::array<const char*, 2>> cases[] = {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "converters/recipe/recipe_model.h"
@@ -71,7 +72,8 @@ TEST(RecipeBlocks, TensorsArePartsJoinedAndDividedByHead) {
 // number.
 TEST(RecipeBlocks, TransformerRepeatsALayer) {
   std::vector<std::string> references;
-  const auto recipe = ParseTransformer(NodeOf(R"({"layout": "in_out", "width": 2, "heads": 1,
+  const auto recipe =
+      ParseTransformer(NodeOf(R"({"layout": "in_out", "qkv_rows": "heads", "width": 2, "heads": 1,
       "key_size": 2, "value_size": 2, "window": 3, "start": "zeros", "norm_order": "pre",
       "epsilon": 0.001, "activation": "relu",
       "positions": {"kind": "relative_sinusoids", "frequencies":
@@ -80,7 +82,7 @@ TEST(RecipeBlocks, TransformerRepeatsALayer) {
           "start": {"join": ["0", "b"], "change": [{"first": 2}], "shape": [2]},
           "inner_weight": {"tensor": "{}", "transpose": false}, "inner_bias": "b",
           "outer_weight": "1", "outer_bias": "b"}}})"),
-                                       references);
+                       references);
   ASSERT_TRUE(recipe.ok()) << recipe.status().message();
   const CheckpointTensors weights = {FloatTensor("0", {2, 2}, {1, 2, 3, 4}),
                                      FloatTensor("1", {2, 2}, {5, 6, 7, 8}),
@@ -97,6 +99,47 @@ TEST(RecipeBlocks, TransformerRepeatsALayer) {
   EXPECT_EQ(values(layer.inner_weight), (std::vector<float>{5, 6, 7, 8}));
   EXPECT_EQ(values(layer.out_weight), (std::vector<float>{1, 3, 2, 4}));
   EXPECT_EQ(values(*layer.start), (std::vector<float>{1, 2}));
+}
+
+// Shapes do not tell the order of rows, so the recipe states it: parts become heads.
+TEST(RecipeBlocks, TransformerStatesTheOrderOfItsRows) {
+  const auto json = [](const std::string& rows, const std::string& qkv) {
+    return R"({"layout": "out_in", )" + rows + R"("width": 1, "heads": 2, "key_size": 1,
+      "value_size": 2, "window": 3, "start": "masked", "norm_order": "post", "epsilon": 0.001,
+      "activation": "relu", "positions": {"kind": "none"}, "layers": [{"qkv_weight": )" +
+           qkv + R"(, "out_weight": "o", "inner_weight": "i", "inner_bias": "b",
+                     "outer_weight": "i", "outer_bias": "b"}]})";
+  };
+  const CheckpointTensors weights = {FloatTensor("qkv", {8, 1}, {1, 2, 3, 4, 5, 6, 7, 8}),
+                                     FloatTensor("q", {2, 1}, {1, 2}),
+                                     FloatTensor("k", {2, 1}, {3, 4}),
+                                     FloatTensor("v", {4, 1}, {5, 6, 7, 8}),
+                                     FloatTensor("o", {1, 4}, {1, 2, 3, 4}),
+                                     FloatTensor("i", {1, 1}, {1}),
+                                     FloatTensor("b", {1}, {1})};
+  for (const auto& [rows, qkv, expected] :
+       {std::tuple("parts", R"("qkv")", std::vector<float>{1, 3, 5, 6, 2, 4, 7, 8}),
+        {"parts", R"({"join": ["q", "k", "v"]})", {1, 3, 5, 6, 2, 4, 7, 8}},
+        {"heads", R"("qkv")", {1, 2, 3, 4, 5, 6, 7, 8}}}) {
+    std::vector<std::string> references;
+    const auto recipe = ParseTransformer(
+        NodeOf(json("\"qkv_rows\": \"" + std::string(rows) + "\", ", qkv)), references);
+    ASSERT_TRUE(recipe.ok()) << recipe.status().message();
+    Network network(weights);
+    ASSERT_TRUE(AddBlocks(*recipe, network).ok());
+    LoadedModel model = network.Finish();
+    ASSERT_TRUE(ReadTensors(model).ok());
+    const auto& layer =
+        std::get<TransformerDecoder>(model.draft.description.blocks.at(0)).layers.at(0);
+    EXPECT_EQ(DecodedValues(model.draft.tensors[layer.qkv_weight]), expected) << rows << qkv;
+  }
+  std::vector<std::string> references;
+  const auto refusal = [&](const std::string& rows, const std::string& qkv) {
+    return ParseTransformer(NodeOf(json(rows, qkv)), references).status().message();
+  };
+  EXPECT_NE(refusal("", R"("qkv")").find("\"qkv_rows\""), std::string::npos);
+  EXPECT_NE(refusal(R"("qkv_rows": "parts", )", R"({"join": ["qkv"], "heads": 2})").find("alone"),
+            std::string::npos);
 }
 
 TEST(RecipeBlocks, Refusals) {

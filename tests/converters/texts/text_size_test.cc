@@ -39,7 +39,8 @@ TEST(TextSize, PiecesOfATextAreThatText) {
   words[7] = "odd@@";
   EXPECT_EQ(MarksOf(words), PieceMarks());
   words[8] = "<space>";
-  EXPECT_EQ(MarksOf(words).mark, "<space>");
+  EXPECT_EQ(MarksOf(words), PieceMarks());
+  EXPECT_EQ(MarksOf({"<eos>", "a", "b", "c", "<space>"}).mark, "<space>");
   EXPECT_EQ(SizeOfPieces("lo@@", MarksOf({"lo@@"})), (TextSize{1, 2, 2}));
   EXPECT_EQ(SizeOfPieces("", MarksOf({"\u2581a"})), TextSize{});
 }

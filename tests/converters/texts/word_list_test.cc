@@ -124,7 +124,8 @@ TEST(WordList, MarksInEveryLineAreRefused) {
   for (const std::string mark : {"'", "`", ",", ";", ":", "|", "\xC2\xA0", "\xE3\x80\x80"}) {
     for (const std::string& text : {"the" + mark + "\nof" + mark + "\n",
                                     mark + "the" + mark + "\n" + mark + "of" + mark + "\n",
-                                    "the" + mark + "9\nof" + mark + "x\n"}) {
+                                    "the" + mark + "9\nof" + mark + "7\n"}) {
+      if (mark == "," && text.ends_with("7\n")) continue;  // a table of counts
       ExpectRefused(text, "line 1: expected words, not \"");
     }
   }
@@ -132,6 +133,9 @@ TEST(WordList, MarksInEveryLineAreRefused) {
   ExpectRefused("the: 0\nof: 1\n", "line 1: expected words, not \":\" in every line");
   EXPECT_EQ(Read("don't\nof\n").words, (Strings{"don't", "of"}));
   EXPECT_EQ(Read("'\n,\n;\n").words, (Strings{"'", ",", ";"}));
+  EXPECT_EQ(Read("n't\n's\n").words, (Strings{"n't", "'s"}));
+  EXPECT_EQ(Read("the|DT\nof|IN\n").words, (Strings{"the|DT", "of|IN"}));
+  EXPECT_EQ(Read("Note:60 9\nNote:62 4\n").words, (Strings{"Note:60", "Note:62"}));
 }
 
 TEST(WordList, FairseqDictionaries) {

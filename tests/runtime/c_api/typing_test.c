@@ -35,8 +35,19 @@ static void Type(letters_typed* out, const char* letters) {
   out->input.finished = 1;
 }
 
+// Nothing beyond the size that the caller states is written.
+static const char* TestTypingInputSize(void) {
+  unsigned char bytes[sizeof(kinglet_typing_input)];
+  memset(bytes, 7, sizeof bytes);
+  EXPECT_OK(kinglet_typing_input_init((kinglet_typing_input*)(void*)bytes, 8));
+  for (size_t i = 8; i < sizeof bytes; ++i) EXPECT(bytes[i] == 7);
+  return NULL;
+}
+
 // Words are "the", "<eos>", "<unk>", "w3", .. "w22".
 const char* TestTyping(void) {
+  const char* const size = TestTypingInputSize();
+  if (size != NULL) return size;
   kinglet_model* model = OpenTest(TEST_MODEL_CACHE);
   kinglet_typing* typing = NULL;
   EXPECT_OK(kinglet_typing_create(model, &typing));

@@ -185,6 +185,13 @@ TEST(TextSplits, PartsOfWordsHaveTheTokensOfTheWhole) {
 
 // Unknown words that follow each other are one token; a merge to an unused piece anywhere decides
 // how it is split again; WordPiece adds tokens at both ends.
+// Quadratic time would take minutes.
+TEST(TextSplits, ARunOfSpacesIsReadOnce) {
+  const auto tokenizer = *Tokenizer::Create({false, WordRule{WordRule::Rule::kWikiText}});
+  const std::string text = "a" + std::string(1 << 20, ' ') + "b" + std::string(1 << 20, ' ');
+  EXPECT_EQ(TextSplits(*tokenizer).Last(text), text.find('b'));
+}
+
 TEST(TextSplits, SomeTokenizersTakeWholeTexts) {
   SentencePieceTables unused = Pieces(Algorithm::kBpe);
   unused.pieces.push_back({"bac", -2, Type::kUnused});

@@ -361,6 +361,21 @@ TEST(TypingDecoder, BlockedWordsAreBlockedInEverySpelling) {
 }
 
 // A word that no list has: its probability is a share of the unknown word's.
+TEST(TypingDecoder, WordsOfTwoTokensAreBlockedToo) {
+  const std::vector<std::string> words = {"didn", "<eos>", "<unk>", "'t", "did"};
+  TypingDecoder decoder(WordsOf(words, TextTables{false, WordRule{WordRule::Rule::kWikiText}}));
+  EXPECT_EQ(Ask(decoder, "didnt", 9), Texts{"didn't"});
+  decoder.SetBlocked(Texts{"Didn't"});
+  EXPECT_EQ(Ask(decoder, "didnt", 9), Texts{});
+  EXPECT_EQ(Ask(decoder, "did", 9), Texts{"did"});
+}
+
+TEST(TypingDecoder, WithoutWordsThereAreLettersOnly) {
+  TypingDecoder decoder(WordsOf({"<a>", "<eos>", "<unk>", "<b>"}));
+  EXPECT_EQ(Ask(decoder, "ab", 9, Capitals::kAsWritten, {6, 3, 4, 14, 4}).size(), 1u);
+  EXPECT_EQ(Ask(decoder, "", 9), Texts{});
+}
+
 TEST(TypingDecoder, TypedLettersAreACandidate) {
   TypingDecoder decoder(WordsOf(MadeUpWords(300)));
   MadeUpPredictor predictor;
