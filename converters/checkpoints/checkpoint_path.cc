@@ -177,9 +177,12 @@ Status RefuseMissing(const fs::path& path) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   const Result<std::vector<fs::path>> files = FilesOf(folder);
   std::string found = "no such file";
+  std::vector<fs::path> nearest = files.ok() ? *files : std::vector<fs::path>();
+  std::erase_if(nearest,
+                [](const fs::path& file) { return file.filename().string().starts_with('.'); });
   if (!files.ok()) {
     found += ", and no folder '" + folder.string() + "' (correct the path)";
-  } else if (files->empty()) {
+  } else if (nearest.empty()) {
     found += " and none in '" + folder.string() + "' (correct the path)";
   } else {
     const auto common = [&name](const fs::path& file) {
@@ -187,9 +190,6 @@ Status RefuseMissing(const fs::path& path) {
       return std::mismatch(name.begin(), name.end(), other.begin(), other.end()).first -
              name.begin();
     };
-    std::vector<fs::path> nearest(*files);
-    std::erase_if(nearest,
-                  [](const fs::path& file) { return file.filename().string().starts_with('.'); });
     std::stable_sort(nearest.begin(), nearest.end(),
                      [&](const fs::path& a, const fs::path& b) { return common(a) > common(b); });
     found += " (its folder has ";

@@ -93,13 +93,12 @@ TEST_F(SynthesiseTest, BadInputIsOneLineAndLeavesNothing) {
   for (const std::string arguments :
        {"--preset dpq-bert --window 9", "--preset dpq-bert --bits 1", "--preset worst",
         "--preset best --window 0", "--preset best --bits 1", "--preset best --bits 99",
-        "--preset best --sparsity 2", "--preset best --sparsity nan",
-        "--preset best --cache 4000000000", "--preset best --sparsities missing.json",
-        "--preset best --sparsities array.json", "--preset best --sparsities text.json",
-        "--preset best --sparsities value.json", "--preset best --sparsities unknown.json",
-        "--preset best --sparsities large.json", "--preset best --sparsities tensors.json",
-        "--preset best --sparsities entry.json", "--preset best --sparsities name.json",
-        "--preset best --sparsities ."}) {
+        "--preset best --sparsity 2", "--preset best --cache 4000000000",
+        "--preset best --sparsities missing.json", "--preset best --sparsities array.json",
+        "--preset best --sparsities text.json", "--preset best --sparsities value.json",
+        "--preset best --sparsities unknown.json", "--preset best --sparsities large.json",
+        "--preset best --sparsities tensors.json", "--preset best --sparsities entry.json",
+        "--preset best --sparsities name.json", "--preset best --sparsities ."}) {
     const Outcome outcome = Run(arguments + " -o m.kgl");
     EXPECT_EQ(outcome.exit_status, 1) << arguments;
     EXPECT_TRUE(outcome.out.empty()) << arguments;

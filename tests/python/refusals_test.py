@@ -38,7 +38,7 @@ def files(folder, path):
     refused(kinglet.OutOfMemory, lambda: kinglet.Model(path, memory_limit=1000), "1000")
     for name in ("[run]", "[a,b]", "--json", "{}"):  # file names that look like options or lists
         refused(kinglet.CommandFailed, lambda name=name: kinglet.convert(name, f"{folder}/x.kgl"),
-                name, "No such file")
+                name, "no such file")
     refused(kinglet.CommandFailed, lambda: kinglet.convert(f"{folder}/none", f"{folder}/x.kgl"),
             "none")
 

@@ -175,7 +175,7 @@ TEST(CheckpointFile, UnwrapsNames) {
   EXPECT_EQ(names(OpenCheckpointFile(forms + "parallel.safetensors", {{"ema"}, ""})),
             "checkpoint: " + forms +
                 "parallel.safetensors: expected a file of torch.save, as the recipe names a "
-                "\"state_dict\", found another format");
+                "\"state_dict\", found another format (omit \"state_dict\" from the recipe)");
 }
 
 // torch stores the sign of a view apart from its values, so a view and its negation differ.
@@ -231,8 +231,10 @@ TEST(CheckpointFile, RefusalsNameTheFile) {
   EXPECT_EQ(Refusal(npz.path()).substr(0, 55),
             ": zip archive: directory: expected a zip archive, found");
   const TemporaryFile codes("1 2\n3\n");
-  EXPECT_EQ(Refusal(codes.path()),
-            ": codes: line 2, column 2: expected 2 integers as in line 1, found 1");
+  EXPECT_EQ(
+      Refusal(codes.path()),
+      ": codes: line 2, column 2: expected 2 integers as in line 1, found 1 (copy or download "
+      "it again, or save it again with torch.save)");
   const TemporaryFile tensors(Fixture("tensors.safetensors") + "x");
   EXPECT_EQ(Refusal(tensors.path()).substr(0, 30), ": safetensors: data: expected ");
   EXPECT_EQ(Refusal(FixturePath("big_endian.npy")), "accepted");

@@ -150,12 +150,14 @@ TEST(ConfigFile, AliasesOfMappingsAreCounted) {
 TEST(ConfigFile, RefusesWhatIsNoMapping) {
   EXPECT_FALSE(Config("").Has("a"));
   EXPECT_FALSE(Config("# only a comment\n").Has("a"));
+  const std::string step = " (correct the file, or give another one with --config)";
   EXPECT_EQ(ReadRefusal("- 1\n- 2\n"),
-            ": line 1: expected a mapping of names to values, found a list");
-  EXPECT_EQ(ReadRefusal("text"), ": line 1: expected a mapping of names to values, found a scalar");
+            ": line 1: expected a mapping of names to values, found a list" + step);
+  EXPECT_EQ(ReadRefusal("text"),
+            ": line 1: expected a mapping of names to values, found a scalar" + step);
   EXPECT_EQ(ReadRefusal("a: 1\nb: 2\na: 3\n"),
-            ": line 3: expected each name once, found 'a' again");
-  EXPECT_EQ(ReadRefusal("[a]: 1\n"), ": line 1: expected a name, found a list");
+            ": line 3: expected each name once, found 'a' again" + step);
+  EXPECT_EQ(ReadRefusal("[a]: 1\n"), ": line 1: expected a name, found a list" + step);
   for (const char* bad :
        {"a: [1, 2\n", "a: *b\n", "a: 1\n b: 2\n", "a: !!", "{", "%YAML 9", "a: &", "a: }"}) {
     EXPECT_EQ(ReadRefusal(bad).substr(0, 2), ": ") << bad;

@@ -121,7 +121,7 @@ TEST(FindNetwork, NamesTheNextStep) {
   EXPECT_EQ(
       Refusal(*nodes.Dict({{"net", nodes.StateDict()}, {"model", nodes.StateDict()}})),
       "checkpoint: m.pt: expected one network, or a recipe whose \"state_dict\" names its entry, "
-      "found 'net' and 'model'");
+      "found 'net' and 'model' (a --recipe {\"state_dict\": \"model\"} reads that one)");
   const auto found = [](const std::string& message) {
     return message.substr(std::min(message.size(), message.find(", found ") + 8));
   };
