@@ -9,7 +9,7 @@ namespace kinglet {
 Status RequireWords(const std::string& input_name, const ModelText* text) {
   if (text != nullptr) return {};
   return Status::Refusal(KINGLET_UNSUPPORTED, input_name, "words",
-                         "a model with words (convert it with --vocab)",
+                         "a model with a vocabulary (convert it with --vocab)",
                          "a model that has ids only");
 }
 

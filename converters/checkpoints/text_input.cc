@@ -105,16 +105,15 @@ struct TextInput::Contents {
   Status CheckText(std::string_view bytes) const {
     if (form == InputForm::kBytes && LooksLikeNpy(std::as_bytes(std::span(bytes)))) return {};
     std::string found = DescribeNoText(bytes, name == "-" ? "FILE" : name);
-    // The first bytes of a pipe may be few.
-    constexpr size_t kEnough = 512;
-    const bool tells = ended || bytes.size() >= kEnough;
-    if (found.empty() && form != InputForm::kBytes && tells && LooksBinary(bytes)) {
+    if (found.empty() && form != InputForm::kBytes && LooksBinary(bytes)) {
       found = "bytes that no text contains (name a text)";
     }
     if (found.empty()) return {};
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, shown_name, "first bytes",
                            "text in UTF-8, plain or packed by gzip or zstd", found);
   }
+
+  static constexpr size_t kEnough = 512;  // to tell whether bytes are text
 
   // Reads enough to determine the kind of the bytes.
   Status Begin() {
@@ -127,7 +126,9 @@ struct TextInput::Contents {
       }
       head += piece;
       unpacker = Unpacker::For(head);
-    } while (unpacker == nullptr && MayBeNoText(head) && CheckText(head).ok());
+      // The first bytes of a pipe may be few.
+    } while (unpacker == nullptr && ((MayBeNoText(head) && CheckText(head).ok()) ||
+                                     (head.size() < kEnough && LooksBinary(head))));
     packed = head;
     if (unpacker == nullptr) return CheckText(head);
     unpacked.resize(kReadBytes);
