@@ -83,8 +83,7 @@ void NoteCapitals(const ModelDraft& draft, std::vector<std::string>& notes) {
   if (found == 0) return;
   notes.push_back("no lower-cased text has the vocabulary's words with capital letters, " +
                   Quoted(example) +
-                  (found > 1 ? " and " + std::to_string(found - 1) + " others" : std::string()) +
-                  ": no text gives these");
+                  (found > 1 ? " and " + std::to_string(found - 1) + " others" : std::string()));
 }
 
 Status NotePieces(const ModelDraft& draft, std::vector<std::string>& notes) {

@@ -8,9 +8,8 @@
 namespace kinglet {
 Status RequireWords(const std::string& input_name, const ModelText* text) {
   if (text != nullptr) return {};
-  return Status::Refusal(KINGLET_UNSUPPORTED, input_name, "words",
-                         "a model with a vocabulary (convert it with --vocab)",
-                         "a model that has ids only");
+  return Status::Refusal(KINGLET_UNSUPPORTED, input_name, "words", "a model with a vocabulary",
+                         "a model that has ids only (convert it with --vocab)");
 }
 
 Status CheckTokenId(uint32_t id, uint32_t vocabulary_size, const std::string& input_name,

@@ -84,7 +84,7 @@ TEST(NoteCapitals, WordsThatNoLowerCasedTextHas) {
   draft.tokenizer->lower_case = true;
   NoteCapitals(draft, notes);
   EXPECT_EQ(notes, Words{"no lower-cased text has the vocabulary's words with capital letters, "
-                         "\"The\" and 2 others: they are read as unknown words"});
+                         "\"The\" and 2 others"});
 }
 
 TEST(NotePieces, WithoutATokenizer) {
