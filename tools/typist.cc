@@ -116,8 +116,10 @@ std::vector<KeyPlace> TypeLetters(const std::string& word, const KeyboardLayout&
     if (is_omitted && (!places.empty() || i + 1 < letters.size())) continue;
     std::optional<KeyPlace> place = layout.PlaceOf(letters[i]);
     if (place) {
-      std::normal_distribution<double> noise(0, options.noise);
-      if (options.noise > 0) *place = {place->x + noise(random), place->y + noise(random)};
+      if (options.noise > 0) {
+        std::normal_distribution<double> noise(0, options.noise);
+        *place = {place->x + noise(random), place->y + noise(random)};
+      }
     } else {
       place = {std::nan(""), static_cast<double>(i)};  // the letter itself
     }

@@ -63,7 +63,8 @@ TEST_F(PlanCommandTest, NamesWhatNoWordOfTheTextUses) {
   const Outcome planned = folder_.Run("plan u.json --size 20000 -o r.json --json");
   ASSERT_EQ(planned.exit_status, 0) << planned.error;
   EXPECT_NE(planned.error.find(unused), std::string::npos) << planned.error;
-  for (const auto& tensor : planned.Json().back()["tensors"]) {
+  const auto line = planned.Json().back();
+  for (const auto& tensor : line["tensors"]) {
     if (tensor["tensor"] != "embedding.1.table") continue;
     EXPECT_EQ(tensor["bits"], 5);
   }
