@@ -235,14 +235,14 @@ std::string Row(const std::string& name, const std::string& first, const std::st
          "\n";
 }
 
-std::string Change(double first, double second) {
+std::string ChangeText(double first, double second) {
   if (first == second) return "same";
   return first == 0 ? "" : Formatted("%+.1f %%", 100 * (second - first) / first);
 }
 
 std::string CountRow(const std::string& name, uint64_t first, uint64_t second) {
   return Row(name, Grouped(first), Grouped(second),
-             Change(static_cast<double>(first), static_cast<double>(second)));
+             ChangeText(static_cast<double>(first), static_cast<double>(second)));
 }
 
 // "9-bit, a scale per row, 12,345 bytes".
@@ -318,15 +318,16 @@ std::string DiffText(const Sides& sides, const std::vector<TensorDifference>& ch
   if (first.operations && second.operations) {
     text += Row("operations a token", Grouped(std::llround(*first.operations)),
                 Grouped(std::llround(*second.operations)),
-                Change(*first.operations, *second.operations));
+                ChangeText(*first.operations, *second.operations));
   } else {
     text += "  operations depend on the words: give a text\n";
   }
   if (first.text) {
     const double first_perplexity = std::exp(first.text->totals.nll());
     const double second_perplexity = std::exp(second.text->totals.nll());
-    text += Row("perplexity", Formatted("%.4f", first_perplexity),
-                Formatted("%.4f", second_perplexity), Change(first_perplexity, second_perplexity));
+    text +=
+        Row("perplexity", Formatted("%.4f", first_perplexity), Formatted("%.4f", second_perplexity),
+            ChangeText(first_perplexity, second_perplexity));
     text += "\n" + Grouped(first.text->totals.scored()) + " scored tokens of " + input_name +
             ":\n" + Verdict(Compare(first.text->blocks, second.text->blocks)) + "\n";
   }

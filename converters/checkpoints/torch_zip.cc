@@ -10,7 +10,7 @@
 namespace kinglet {
 namespace {
 
-constexpr std::string_view kPickle = "data.pkl";
+constexpr std::string_view kPickleEntry = "data.pkl";
 constexpr std::string_view kByteOrder = "byteorder";
 
 }  // namespace
@@ -21,7 +21,7 @@ Result<TorchZipArchive> TorchZipArchive::Open(const InputFile& file) {
   KINGLET_RETURN_IF_ERROR(result.FindRoot());
   KINGLET_RETURN_IF_ERROR(result.CheckByteOrder());
 
-  KINGLET_ASSIGN_OR_RETURN(const ZipArchive::Entry entry, result.Find(std::string(kPickle)));
+  KINGLET_ASSIGN_OR_RETURN(const ZipArchive::Entry entry, result.Find(std::string(kPickleEntry)));
   KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, result.archive_.ReadWhole(entry));
   KINGLET_ASSIGN_OR_RETURN(result.graph_, ReadPickle(bytes, 0));
   return result;
@@ -32,7 +32,7 @@ Status TorchZipArchive::FindRoot() {
   for (uint64_t i = 0; i < archive_.entries(); ++i) {
     const std::string_view name = archive_.name(i);
     const size_t slash = name.find('/');
-    if (slash == std::string_view::npos || name.substr(slash + 1) != kPickle) continue;
+    if (slash == std::string_view::npos || name.substr(slash + 1) != kPickleEntry) continue;
     if (found) {
       return RefuseZip("directory", "one pickle",
                        QuotedName(root_ + "/data.pkl") + " and " + QuotedName(name));
