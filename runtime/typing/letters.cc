@@ -36,7 +36,7 @@ void AppendLetter(char32_t letter, std::string& text) {
 Letters LowerLetters(std::string_view text) {
   Letters letters;
   letters.reserve(text.size());
-  ForEachCharacter(text, [&](char32_t code) { letters += LowerCase(code); });
+  ForEachCharacter(text, [&](char32_t code) { letters.push_back(LowerCase(code)); });
   return letters;
 }
 

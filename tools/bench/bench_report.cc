@@ -10,7 +10,7 @@
 namespace kinglet {
 namespace {
 
-constexpr int kDigits = 9;
+constexpr int kTimeDigits = 9;
 
 // The query for people: "topk 10, all".
 std::string QueryText(const BenchQuery& query) {
@@ -111,7 +111,7 @@ void AddRemainder(BenchResult& result) {
 }
 
 std::string BenchJson(const BenchResult& result) {
-  JsonLine line(kDigits);
+  JsonLine line(kTimeDigits);
   line.Key("mode").Text(BenchModeName(result.query.mode));
   line.Key("lanes").Integer(result.lanes).Key("threads").Integer(result.threads);
   AppendSummary("us_per_token", result.us_per_token, line);
