@@ -2,6 +2,22 @@
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {
+namespace {
+
+// Everything but the products of a CodedSums or CodedProduct.
+template <class Op>
+Status FillSum(const Op& op, const std::vector<uint64_t>& firsts, Binder& binder,
+               SumOfCodes& node) {
+  KINGLET_ASSIGN_OR_RETURN(node.codes, binder.weights.Codes(op.table));
+  KINGLET_ASSIGN_OR_RETURN(node.firsts, binder.weights.NarrowConstants(firsts));
+  node.y = binder.At(op.y).Plus(op.y_offset * sizeof(float));
+  node.mean = binder.plan.weights[op.table].coded()->scheme.combine == Combine::kMean;
+  node.finish.relu = op.relu;
+  KINGLET_ASSIGN_OR_RETURN(node.finish.bias, binder.weights.FloatsOrNull(op.bias));
+  return {};
+}
+
+}  // namespace
 
 Nodes BindOp(const PartialProducts& op, Binder& binder) {
   const TensorView& table = binder.plan.weights[op.table];
@@ -34,15 +50,10 @@ Nodes BindOp(const PartialProducts& op, Binder& binder) {
 }
 
 Nodes BindOp(const CodedSums& op, Binder& binder) {
-  const CodingScheme& scheme = binder.plan.weights[op.table].coded()->scheme;
   SumOfParts node{};
-  KINGLET_ASSIGN_OR_RETURN(node.codes, binder.weights.Codes(op.table));
-  KINGLET_ASSIGN_OR_RETURN(node.firsts, binder.weights.NarrowConstants(PartialFirsts(scheme)));
+  KINGLET_RETURN_IF_ERROR(
+      FillSum(op, PartialFirsts(binder.plan.weights[op.table].coded()->scheme), binder, node));
   node.partial = binder.At(op.partial);
-  node.y = binder.At(op.y).Plus(op.y_offset * sizeof(float));
-  node.mean = scheme.combine == Combine::kMean;
-  node.finish.relu = op.relu;
-  KINGLET_ASSIGN_OR_RETURN(node.finish.bias, binder.weights.FloatsOrNull(op.bias));
   return std::vector<Node>{MakeNode(node)};
 }
 
@@ -53,15 +64,10 @@ Nodes BindOp(const CodedProduct& op, Binder& binder) {
   const ProductOperand x =
       OperandOf(binder, op.x, op.input, static_cast<uint32_t>(Cols(table.shape)), nodes);
   SumOfDots node{};
-  KINGLET_ASSIGN_OR_RETURN(node.codes, binder.weights.Codes(op.table));
-  KINGLET_ASSIGN_OR_RETURN(node.firsts, binder.weights.NarrowConstants(scheme.PoolFirsts()));
+  KINGLET_RETURN_IF_ERROR(FillSum(op, scheme.PoolFirsts(), binder, node));
   KINGLET_ASSIGN_OR_RETURN(node.codebook, binder.weights.Stored(scheme.codebook));
   node.x = x.vector;
-  node.y = binder.At(op.y).Plus(op.y_offset * sizeof(float));
   node.step = scheme.combine == Combine::kConcatenate ? node.codebook.cols : 0;
-  node.mean = scheme.combine == Combine::kMean;
-  node.finish.relu = op.relu;
-  KINGLET_ASSIGN_OR_RETURN(node.finish.bias, binder.weights.FloatsOrNull(op.bias));
   nodes.push_back(MakeNode(node));
   return nodes;
 }

@@ -53,12 +53,12 @@ KINGLET_HOST_DEVICE inline void Run(const PartProducts& p, const Work& work) {
   });
 }
 
-// y[row] = finish(sum over positions j of partial[firsts[j] + code(row, j)]); for a table of means
-// the sum is divided by the number of positions.
-struct SumOfParts {
+// y[row] = finish(sum over positions j of a product of codebook row firsts[j] + code(row, j)); for
+// a table of means the sum is divided by the number of positions.
+struct SumOfCodes {
   CodeMatrix codes;
   const uint32_t* firsts;  // [positions]
-  Place partial, y;
+  Place y;
   bool mean;
   Finish finish;
 
@@ -68,45 +68,40 @@ struct SumOfParts {
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
-KINGLET_HOST_DEVICE inline void Run(const SumOfParts& p, const Work& work) {
+// Products are product(lane, j, firsts[j] + code(row, j)).
+template <class Product>
+KINGLET_HOST_DEVICE void AddProducts(const SumOfCodes& p, const Work& work, Product product) {
   EachElement(work, p.codes.rows, [&](const Lane& lane, uint64_t row) {
-    const float* partial = work.At<float>(lane, p.partial);
-    float sum = partial[uint64_t{p.firsts[0]} + p.codes.Code(row, 0)];
+    float sum = product(lane, 0, uint64_t{p.firsts[0]} + p.codes.Code(row, 0));
     for (uint32_t j = 1; j < p.codes.positions; ++j) {
-      sum += partial[uint64_t{p.firsts[j]} + p.codes.Code(row, j)];
+      sum += product(lane, j, uint64_t{p.firsts[j]} + p.codes.Code(row, j));
     }
     if (p.mean) sum /= static_cast<float>(p.codes.positions);
     work.At<float>(lane, p.y)[row] = p.finish(sum, row);
   });
 }
 
-// SumOfParts whose products are computed where a row needs them (CodedProduct).
-struct SumOfDots {
-  CodeMatrix codes;
-  const uint32_t* firsts;  // [positions]: each position's first row of the codebook
+// Products were computed by PartProducts or a product of all of x (CodedSums).
+struct SumOfParts : SumOfCodes {
+  Place partial;
+};
+
+KINGLET_HOST_DEVICE inline void Run(const SumOfParts& p, const Work& work) {
+  AddProducts(p, work, [&](const Lane& lane, uint32_t, uint64_t part) {
+    return work.At<float>(lane, p.partial)[part];
+  });
+}
+
+// Products are computed where a row needs them (CodedProduct).
+struct SumOfDots : SumOfCodes {
   StoredRows codebook;
   Vector x;
-  Place y;
   uint32_t step;  // of x from position to position; 0: all positions have all of x
-  bool mean;
-  Finish finish;
-
-  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const {
-    return lanes * ElementParts(codes.rows);
-  }
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
 KINGLET_HOST_DEVICE inline void Run(const SumOfDots& p, const Work& work) {
-  EachElement(work, p.codes.rows, [&](const Lane& lane, uint64_t row) {
-    float sum = 0;
-    for (uint32_t j = 0; j < p.codes.positions; ++j) {
-      const uint64_t part = uint64_t{p.firsts[j]} + p.codes.Code(row, j);
-      const float product = PartProduct(p.codebook, part, p.x, uint64_t{j} * p.step, lane, work);
-      sum = j == 0 ? product : sum + product;
-    }
-    if (p.mean) sum /= static_cast<float>(p.codes.positions);
-    work.At<float>(lane, p.y)[row] = p.finish(sum, row);
+  AddProducts(p, work, [&](const Lane& lane, uint32_t j, uint64_t part) {
+    return PartProduct(p.codebook, part, p.x, uint64_t{j} * p.step, lane, work);
   });
 }
 
