@@ -18,7 +18,7 @@ std::vector<std::string_view> CutAt(std::string_view text, char separator) {
   return parts;
 }
 
-bool Names(std::string_view names, std::string_view name) {
+bool ListsName(std::string_view names, std::string_view name) {
   const auto patterns = OptionNames(names);
   return std::any_of(patterns.begin(), patterns.end(),
                      [&](std::string_view pattern) { return MatchesPattern(pattern, name); });
@@ -62,7 +62,7 @@ Status CheckOptions(const OptionTable& table, const std::string& what, const std
                     std::span<const StatedOption> stated, IgnoredOptions* ignored) {
   std::vector<const StatedOption*> unknown;
   for (const StatedOption& option : stated) {
-    if (option.value == "None" && Names(table.never_none, option.name)) {
+    if (option.value == "None" && ListsName(table.never_none, option.name)) {
       return Status::Refusal(KINGLET_UNSUPPORTED, what, where + option.name, "a value",
                              "None (write the value that the network was trained with)");
     }
@@ -70,8 +70,8 @@ Status CheckOptions(const OptionTable& table, const std::string& what, const std
         std::find_if(table.fixed.begin(), table.fixed.end(),
                      [&](const FixedOption& each) { return each.name == option.name; });
     if (fixed == table.fixed.end()) {
-      if (Names(table.honoured, option.name) || Names(table.by_tensors, option.name) ||
-          Names(table.ignored, option.name)) {
+      if (ListsName(table.honoured, option.name) || ListsName(table.by_tensors, option.name) ||
+          ListsName(table.ignored, option.name)) {
         continue;
       }
       if (!Ignores(ignored, option.name)) unknown.push_back(&option);
