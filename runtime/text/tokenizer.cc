@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "format/overloaded.h"
+#include "format/small_build.h"
 #include "runtime/text/lower_case.h"
 #include "runtime/text/merge_queue.h"
 
@@ -84,7 +85,9 @@ Tokenizer::Tokenizer(TextTables tables, Marks marks)
                           word_merges_ = std::make_unique<WordMerges>(std::move(merges));
                         },
                         [this](WordPieceTables& pieces) {
-                          word_pieces_ = std::make_unique<WordPieces>(std::move(pieces));
+                          if constexpr (!kSmallBuild) {
+                            word_pieces_ = std::make_unique<WordPieces>(std::move(pieces));
+                          }
                         },
                         [this](BytePieceTables& pieces) {
                           byte_pieces_ = std::make_unique<BytePieces>(std::move(pieces));
@@ -96,6 +99,9 @@ Tokenizer::Tokenizer(TextTables tables, Marks marks)
 
 Result<std::shared_ptr<const Tokenizer>> Tokenizer::Create(TextTables tables, Marks marks) {
   KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_ARGUMENT, tables));
+  if (kSmallBuild && std::holds_alternative<WordPieceTables>(tables.method)) {
+    return LeftOut("tokenizer", "kind", "one of another kind", "WordPiece");
+  }
   return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(tables), std::move(marks)));
 }
 
@@ -117,12 +123,16 @@ Result<TokenizedText> Tokenizer::EncodePlain(std::string_view text,
     if (!budget->Claim(bytes)) return RefuseTextMemory(text.size());
     memory = MemoryClaim(budget, bytes);
   }
-  Result<TokenizedText> tokenized =
-      sentence_pieces_ ? sentence_pieces_->EncodeNormalised(std::move(normalised), part)
-      : word_merges_   ? word_merges_->Encode(text)
-      : word_pieces_   ? word_pieces_->Encode(text)
-      : byte_pieces_   ? byte_pieces_->Encode(text, part)
-                       : SplitByRule(rule_.rule, text, marks_, part);
+  const auto encode = [&]() -> Result<TokenizedText> {
+    if (sentence_pieces_) return sentence_pieces_->EncodeNormalised(std::move(normalised), part);
+    if (word_merges_) return word_merges_->Encode(text);
+    if (byte_pieces_) return byte_pieces_->Encode(text, part);
+    if constexpr (!kSmallBuild) {
+      if (word_pieces_) return word_pieces_->Encode(text);
+    }
+    return SplitByRule(rule_.rule, text, marks_, part);
+  };
+  Result<TokenizedText> tokenized = encode();
   if (tokenized.ok()) tokenized->memory = std::move(memory);
   return tokenized;
 }
