@@ -51,8 +51,7 @@ typing::Capitals LineKeyboard::CapitalsNow() const {
   const std::string lower = typing::TextOf(typing::LowerLetters(word_));
   const size_t first = std::max<size_t>(1, CharacterLength(word_));
   if (word_.compare(0, first, lower, 0, first) == 0) return Capitals::kAsWritten;
-  const bool is_all =
-      word_.size() > first && typing::WithCapitals(word_, Capitals::kAll) == word_;
+  const bool is_all = word_.size() > first && typing::WithCapitals(word_, Capitals::kAll) == word_;
   return is_all ? Capitals::kAll : Capitals::kFirst;
 }
 

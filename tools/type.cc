@@ -345,8 +345,7 @@ Command AddType(Arguments& program) {
       .Excludes(list)
       .Excludes(unlearn);
   const std::pair<const char*, double*> weights[] = {
-      {"--user-weight", &options->weights.user},
-      {"--spelling-weight", &options->weights.spelling}};
+      {"--user-weight", &options->weights.user}, {"--spelling-weight", &options->weights.spelling}};
   const char* const parts[] = {"of the person's words in the probability of a word",
                                "of the letters of words that the vocabulary lacks"};
   for (size_t i = 0; i < 2; ++i) {

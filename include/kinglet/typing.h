@@ -108,11 +108,12 @@ KINGLET_API kinglet_status kinglet_typing_prepare(kinglet_typing* typing, kingle
 // of the typing errors that would explain the input: the least costly way to match letters and
 // touches. Candidates are all words of the vocabulary and of the person, or all that begin so; the
 // letters as typed, where they are no word of the vocabulary and each touch has a character, with
-// their share of the probability of the unknown word; and two words of the vocabulary without the space between. For these the 8 best first words of each place are
-// looked at, and of all the 8 most promising ones are tried with every second word, where they may
-// be nearly as good as the best candidate. Of candidates that read alike the best counts; equal
-// scores are in byte order, and any of them may be the last that k leaves. Otherwise the answer is
-// that of trying all words. Candidates whose scores are 8 nats below the best one's are omitted.
+// their share of the probability of the unknown word; and two words of the vocabulary without the
+// space between. For these the 8 best first words of each place are looked at, and of all the 8
+// most promising ones are tried with every second word, where they may be nearly as good as the
+// best candidate. Of candidates that read alike the best counts; equal scores are in byte order,
+// and any of them may be the last that k leaves. Otherwise the answer is that of trying all words.
+// Candidates whose scores are 8 nats below the best one's are omitted.
 //
 // `buffer`, of `capacity` bytes, gets the candidates' texts, each with a NUL; unless it is NULL,
 // offsets[i] becomes the byte at which text i begins, and offsets[*count] the end of the last one.
@@ -140,11 +141,11 @@ KINGLET_API kinglet_status kinglet_typing_find(kinglet_typing* typing, kinglet_s
 //
 //   p = (1 - user - spelling) network + user own + spelling letters
 //
-// where each of the three adds up to 1 over all words: `network` is the model's, in which words that
-// the vocabulary lacks share the probability of the unknown word by their letters; `own` is that of
-// the person's words, and the network's as far as there are few of them; `letters` is that of words
-// which the vocabulary lacks. Words are texts of UTF-8 that end with a NUL, written as inside a
-// sentence; two that differ in any byte are different words.
+// where each of the three adds up to 1 over all words: `network` is the model's, in which words
+// that the vocabulary lacks share the probability of the unknown word by their letters; `own` is
+// that of the person's words, and the network's as far as there are few of them; `letters` is that
+// of words which the vocabulary lacks. Words are texts of UTF-8 that end with a NUL, written as
+// inside a sentence; two that differ in any byte are different words.
 
 // From now on the words are those of the file, which is made if there is none, and gets every later
 // change. A use is appended in one write: a program that is killed loses the last word at most, and
@@ -177,8 +178,8 @@ KINGLET_API kinglet_status kinglet_typing_list(kinglet_typing* typing, uint64_t 
                                                uint64_t* offsets, uint64_t* uses, uint64_t* count);
 
 // Sets the weights of the person's words and of letters, 0.1 and 0.00001 at first; `kinglet type
-// --tune` finds them on a text. Errors: KINGLET_INVALID_ARGUMENT (a negative number or NaN, or a sum
-// that is not below 1).
+// --tune` finds them on a text. Errors: KINGLET_INVALID_ARGUMENT (a negative number or NaN, or a
+// sum that is not below 1).
 KINGLET_API kinglet_status kinglet_typing_set_weights(kinglet_typing* typing, double user,
                                                       double spelling);
 

@@ -326,8 +326,7 @@ kinglet_status kinglet_typing_unlearn(kinglet_typing* typing, const char* word, 
 }
 
 kinglet_status kinglet_typing_forget(kinglet_typing* typing) {
-  return kinglet::With(__func__, "typing", typing,
-                       [&] { return typing->decoder.user().Forget(); });
+  return kinglet::With(__func__, "typing", typing, [&] { return typing->decoder.user().Forget(); });
 }
 
 kinglet_status kinglet_typing_list(kinglet_typing* typing, uint64_t most, char* buffer,

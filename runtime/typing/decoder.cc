@@ -86,14 +86,13 @@ void TypingDecoder::Score(std::span<const float> by_id, const Mix& mix, EntrySco
   const auto log_network = static_cast<float>(std::log(mix.network));
   for (uint32_t entry = 0; entry < trie.entries(); ++entry) {
     const bool counts = is_left_out_.empty() || !is_left_out_[entry];
-    scores[entry] =
-        counts ? by_id[trie.value(entry)] + log_network : static_cast<float>(-kNever);
+    scores[entry] = counts ? by_id[trie.value(entry)] + log_network : static_cast<float>(-kNever);
   }
   if (mix.user == 0) return;
   for (const auto& [entry, number] : user_.listed()) {
     if (mix.p[number] == 0 || scores[entry] == static_cast<float>(-kNever)) continue;
-    scores[entry] = static_cast<float>(std::log(std::exp(static_cast<double>(scores[entry])) +
-                                                mix.user * mix.p[number]));
+    scores[entry] = static_cast<float>(
+        std::log(std::exp(static_cast<double>(scores[entry])) + mix.user * mix.p[number]));
   }
 }
 
@@ -114,8 +113,7 @@ void TypingDecoder::MixNext(const std::string& before) {
   own_scores_ = EntryScores(user_.own().entries());
   for (uint32_t entry = 0; entry < user_.own().entries(); ++entry) {
     const uint32_t number = user_.own().value(entry);
-    const double p =
-        mix.user * mix.p[number] + std::exp(log_unknown_ + user_.own_shares()[entry]);
+    const double p = mix.user * mix.p[number] + std::exp(log_unknown_ + user_.own_shares()[entry]);
     const bool counts = IsAllowed(PlainLetters(user_.words().text(number)));
     own_scores_.scores()[entry] = static_cast<float>(counts ? std::log(p) : -kNever);
   }
@@ -288,8 +286,7 @@ class TypingDecoder::Search {
     if (question_.capitals != Capitals::kAsWritten) {
       question.alike = [&](uint32_t a, uint32_t b) { return written(a) == written(b); };
     }
-    for (const FoundWord& word :
-         FindIn(own, decoder_.own_scores_, decoder_.own_costs_, question)) {
+    for (const FoundWord& word : FindIn(own, decoder_.own_scores_, decoder_.own_costs_, question)) {
       Offer({written(word.entry),
              static_cast<double>(decoder_.own_scores_[word.entry]),
              word.cost,

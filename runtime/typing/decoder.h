@@ -41,8 +41,8 @@ struct TypingWeights {
   double user = 0.1, spelling = 1e-5;
 };
 
-// The probabilities of one word that are mixed. Each is one of all words, so their sum is at most 1;
-// the user's follows the network as far as the list of the person's words is not trusted.
+// The probabilities of one word that are mixed. Each adds up to 1 over all words; the user's is the
+// network's as far as the list of the person's words is not trusted.
 struct TypingParts {
   double network, user, spelling;
   double Mixed(const TypingWeights& weights) const {
@@ -112,9 +112,10 @@ class TypingDecoder {
 
   // The candidates of the highest score, which is the log-probability minus the cost. Candidates
   // are: every word of the vocabulary and of the person; the typed letters, where each touch has a
-  // character and they are no word of the vocabulary; and two words of the vocabulary without their space, of which the first is one of the kFirstWords best words that end
-  // at a touch. Of candidates that read alike the best counts. Equal scores are in the order of the
-  // words' letters. Errors: those of the predictor.
+  // character and they are no word of the vocabulary; and two words of the vocabulary without their
+  // space, of which the first is one of the kFirstWords best words that end at a touch. Of
+  // candidates that read alike the best counts. Equal scores are in the order of the words'
+  // letters. Errors: those of the predictor.
   Result<TypingAnswer> Find(WordPredictor& predictor, const TypingQuestion& question);
   // Computes what Find needs about the context, so that the next call takes less time.
   Status Prepare(WordPredictor& predictor);

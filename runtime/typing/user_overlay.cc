@@ -29,8 +29,7 @@ Status UserOverlay::Learn(const std::string& function, std::string_view before,
   std::string lower = TextOf(LowerLetters(before));
   if (!UserWords::CanPrecede(lower)) lower.clear();
   if (file_) {
-    KINGLET_RETURN_IF_ERROR(
-        file_->Append({lower, std::string(word), 1, words_.next_use()}));
+    KINGLET_RETURN_IF_ERROR(file_->Append({lower, std::string(word), 1, words_.next_use()}));
   }
   ++version_;
   if (words_.Learn(lower, word)) is_renumbered_ = true;

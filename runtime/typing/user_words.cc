@@ -12,11 +12,11 @@
 namespace kinglet::typing {
 namespace {
 
-// After so many other uses a use counts half.
+// After this many other uses a use counts half.
 constexpr double kHalf = 5000;
-// With so many uses the list is trusted half.
+// With this many uses the list is trusted half.
 constexpr double kUsesToTrust = 200;
-// With so many uses of the word before, the words after it are trusted half.
+// With this many uses of the word before, the words after it are trusted half.
 constexpr double kUsesOfPairs = 1;
 
 uint32_t Sum(uint32_t a, uint32_t b) { return a > UINT32_MAX - b ? UINT32_MAX : a + b; }
@@ -195,12 +195,13 @@ std::vector<double> UserWords::Probabilities(std::string_view before) const {
   std::vector<double> p(words_.size());
   const double all = WeightOfAll();
   if (all == 0) return p;
-  for (size_t number = 0; number < words_.size(); ++number) p[number] = Weight(words_[number]) / all;
+  for (size_t number = 0; number < words_.size(); ++number)
+    p[number] = Weight(words_[number]) / all;
   const size_t place = PlaceOf(before);
   if (!IsAt(place, before)) return p;
-  const auto [first, last] = std::equal_range(
-      pairs_.begin(), pairs_.end(), Pair{order_[place], 0, 0, 0},
-      [](const Pair& a, const Pair& b) { return a.before < b.before; });
+  const auto [first, last] =
+      std::equal_range(pairs_.begin(), pairs_.end(), Pair{order_[place], 0, 0, 0},
+                       [](const Pair& a, const Pair& b) { return a.before < b.before; });
   double of_pairs = 0;
   for (auto pair = first; pair != last; ++pair) of_pairs += Weight(*pair);
   const double scale = 1 / (of_pairs + kUsesOfPairs);

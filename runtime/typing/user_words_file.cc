@@ -174,7 +174,7 @@ Status UserWordsFile::Append(const WordUses& use) {
   if (written >= 0) errno = ENOSPC;
   const Status failed = Fail("use", "room for a word");
   // Opening passes over what cannot be removed.
-  [[maybe_unused]] const int cut = ::ftruncate(descriptor_, static_cast<off_t>(bytes_));
+  [[maybe_unused]] const int truncated = ::ftruncate(descriptor_, static_cast<off_t>(bytes_));
   return failed;
 }
 

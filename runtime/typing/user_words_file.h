@@ -30,7 +30,7 @@ class UserWordsFile {
   // The words become the file's only ones: a new file takes its place, and nothing of others stays.
   // KINGLET_IO_ERROR.
   Status Replace(const UserWords& words);
-  // Whether so many uses were appended that a shorter file says the same.
+  // Whether a file with the same words would be much shorter.
   bool is_long() const { return bytes_ > replaced_bytes_ + kMostAppended; }
 
  private:
