@@ -1,6 +1,6 @@
 """`kinglet type`: a screen that is looked at, and a person's words on the command line.
 
-    type_test.py COMMAND DEMO
+    type_screen_test.py COMMAND DEMO
 
 COMMAND is the built kinglet, DEMO the folder of the bundled checkpoint.
 """
