@@ -173,7 +173,7 @@ Status Simulate(const TypeOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const KeyboardLayout layout, ReadLayout(options.layout));
   const uint64_t before = PrivateBytes();
   KINGLET_ASSIGN_OR_RETURN(const Opened opened, Opened::Open(options));
-  const auto& [model, words, session, begin] = opened;
+  const std::shared_ptr<const Model>& model = opened.model;
   KINGLET_ASSIGN_OR_RETURN(const TokenSequence text,
                            ReadTextSequence(options.simulate, model->text()));
   NoteInterrupts();
@@ -185,7 +185,7 @@ Status Simulate(const TypeOptions& options, Console& console) {
   }
   const auto type = [&](const std::string& system, TextPredictor& predictor,
                         uint64_t memory_before) -> Status {
-    typing::TypingDecoder decoder(words);
+    typing::TypingDecoder decoder(opened.words);
     decoder.SetWeights(options.weights);
     if (run.learns) KINGLET_RETURN_IF_ERROR(CopyWords(options.user, decoder));
     KINGLET_ASSIGN_OR_RETURN(const TypingFigures figures,
@@ -194,10 +194,10 @@ Status Simulate(const TypeOptions& options, Console& console) {
     PrintFigures(system, figures, memory, options.run.json, console);
     return console.out.Flush();
   };
-  SessionText network(*session);
-  const auto start_again = [&, &session = session, &begin = begin]() -> Status {
-    KINGLET_RETURN_IF_ERROR(session->Reset());
-    return network.Step(begin);
+  SessionText network(*opened.session);
+  const auto start_again = [&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(opened.session->Reset());
+    return network.Step(opened.begin);
   };
   KINGLET_RETURN_IF_ERROR(type("network", network, before));
   if (!options.user.empty()) {
@@ -215,7 +215,7 @@ Status Simulate(const TypeOptions& options, Console& console) {
                            ReadTextSequence(options.compare, model->text()));
   const NgramCounts counts(counted.ids, model->vocabulary_size());
   for (const bool is_trigram : {false, true}) {
-    NgramText ngrams(counts, is_trigram, begin);
+    NgramText ngrams(counts, is_trigram, opened.begin);
     KINGLET_RETURN_IF_ERROR(type(is_trigram ? "trigram" : "unigram", ngrams, 0));
   }
   return {};

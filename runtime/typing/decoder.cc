@@ -98,6 +98,7 @@ void TypingDecoder::Score(std::span<const float> by_id, const Mix& mix, EntrySco
 
 void TypingDecoder::MixNext(const std::string& before) {
   if (mixed_version_ == user_.version() && mixed_before_ == before) return;
+  mixed_version_ = 0;  // until all is there
   mixed_before_ = before;
   user_.Update();
   after_.clear();

@@ -66,10 +66,12 @@ Status UserOverlay::Become(UserWords words) {
 }
 
 void UserOverlay::Update() {
-  if (is_renumbered_) {
+  const bool was_renumbered = is_renumbered_;
+  if (was_renumbered) {
     is_listed_.clear();
     listed_.clear();
   }
+  is_renumbered_ = true;  // until all is there: memory may run out
   for (auto number = static_cast<uint32_t>(is_listed_.size()); number < words_.count(); ++number) {
     const auto entry = vocabulary_->EntryOf(words_.text(number));
     is_listed_.push_back(entry.has_value());
@@ -81,8 +83,10 @@ void UserOverlay::Update() {
   for (size_t number = 0; number < words_.count(); ++number) {
     own += !is_listed_[number] && words_.uses(number) > 0 ? 1 : 0;
   }
-  if (!is_renumbered_ && own == own_.entries()) return;
-  is_renumbered_ = false;
+  if (!was_renumbered && own == own_.entries()) {
+    is_renumbered_ = false;
+    return;
+  }
   std::vector<std::pair<Letters, uint32_t>> words;
   words.reserve(own);
   for (uint32_t number = 0; number < words_.count(); ++number) {
@@ -98,6 +102,7 @@ void UserOverlay::Update() {
     own_shares_.push_back(has_share ? vocabulary_->LogShareOfUnknown(lower)
                                     : -std::numeric_limits<double>::infinity());
   }
+  is_renumbered_ = false;
 }
 
 }  // namespace kinglet::typing

@@ -110,7 +110,14 @@ uint32_t UserWords::NumberOf(std::string_view text) {
   const size_t place = PlaceOf(text);
   if (IsAt(place, text)) return order_[place];
   const auto number = static_cast<uint32_t>(words_.size());
-  words_.push_back({std::string(text)});
+  // Memory first: what follows does not throw, so that both lists stay alike.
+  Word word = {std::string(text)};
+  const auto make_room = [](auto& list) {
+    if (list.size() == list.capacity()) list.reserve(2 * list.size() + 16);
+  };
+  make_room(words_);
+  make_room(order_);
+  words_.push_back(std::move(word));
   order_.insert(order_.begin() + static_cast<std::ptrdiff_t>(place), number);
   return number;
 }

@@ -2,8 +2,8 @@
 // process grew by. Linked with the ordinary library and with the small one, for
 // small_library_test.py.
 //
-//   small_library MODEL.kgl TEXT [BACKEND, or archives: makes a compressor, or typing: prints what each
-//                                 function of typing.h answers]
+//   small_library MODEL.kgl TEXT [BACKEND, or archives: makes a compressor,
+//                                 or typing: prints what each function of typing.h answers]
 #include <kinglet/kinglet.h>
 #include <stdio.h>
 #include <stdlib.h>
