@@ -21,6 +21,12 @@ constexpr double kUsesOfPairs = 1;
 
 uint32_t Sum(uint32_t a, uint32_t b) { return a > UINT32_MAX - b ? UINT32_MAX : a + b; }
 
+// Room for one more element.
+template <class List>
+void MakeRoom(List& list) {
+  if (list.size() == list.capacity()) list.reserve(2 * list.size() + 16);
+}
+
 bool PairPrecedes(uint32_t before, uint32_t word, uint32_t other_before, uint32_t other_word) {
   return std::tie(before, word) < std::tie(other_before, other_word);
 }
@@ -112,23 +118,22 @@ uint32_t UserWords::NumberOf(std::string_view text) {
   const auto number = static_cast<uint32_t>(words_.size());
   // Memory first: what follows does not throw, so that both lists stay alike.
   Word word = {std::string(text)};
-  const auto make_room = [](auto& list) {
-    if (list.size() == list.capacity()) list.reserve(2 * list.size() + 16);
-  };
-  make_room(words_);
-  make_room(order_);
+  MakeRoom(words_);
+  MakeRoom(order_);
   words_.push_back(std::move(word));
   order_.insert(order_.begin() + static_cast<std::ptrdiff_t>(place), number);
   return number;
 }
 
 bool UserWords::Learn(std::string_view before, std::string_view word) {
-  last_ = Sum(last_, 1);
+  // Memory first: without it nothing is learned.
   const uint32_t number = NumberOf(word);
+  const uint32_t first = before.empty() ? 0 : NumberOf(before);
+  MakeRoom(pairs_);
+  last_ = Sum(last_, 1);
   words_[number].uses = Sum(words_[number].uses, 1);
   words_[number].last = last_;
   if (!before.empty()) {
-    const uint32_t first = NumberOf(before);
     const auto place = std::partition_point(pairs_.begin(), pairs_.end(), [&](const Pair& pair) {
       return PairPrecedes(pair.before, pair.word, first, number);
     });
