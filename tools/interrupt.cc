@@ -17,6 +17,9 @@ namespace {
 volatile std::sig_atomic_t interrupted = 0;
 std::array<int, 2> wake = {-1, -1};  // a pipe: where it is read, where it is written
 
+volatile std::sig_atomic_t has_mode = 0;
+termios terminal_mode;
+
 void Note(int /*signal*/) {
   interrupted = 1;
   [[maybe_unused]] const ssize_t written = ::write(wake[1], "", 1);
@@ -26,10 +29,21 @@ void Note(int /*signal*/) {
 // returns.
 void CleanUp(int signal) {
   RemoveTemporaryFiles();
+  RestoreTerminal();
   std::raise(signal);
 }
 
 }  // namespace
+
+void RestoreTerminalAtSignals(const termios& mode) {
+  terminal_mode = mode;
+  has_mode = 1;
+}
+
+void RestoreTerminal() {
+  if (has_mode != 0) ::tcsetattr(STDIN_FILENO, TCSANOW, &terminal_mode);
+  has_mode = 0;
+}
 
 void CleanUpAtSignals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {

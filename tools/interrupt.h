@@ -3,6 +3,8 @@
 #ifndef KINGLET_TOOLS_INTERRUPT_H_
 #define KINGLET_TOOLS_INTERRUPT_H_
 
+#include <termios.h>
+
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -10,6 +12,11 @@ namespace kinglet {
 // SIGINT, SIGTERM and SIGHUP remove the program's temporary files (format/write_file.h) before they
 // end it. A signal that the program ignores stays ignored. Call once, before threads start.
 void CleanUpAtSignals();
+
+// From now on the signals of CleanUpAtSignals also give the terminal of standard input these modes.
+void RestoreTerminalAtSignals(const termios& mode);
+// Gives it these modes now, and no longer at signals.
+void RestoreTerminal();
 
 // Handles SIGINT: the first one is noted, a second one ends the program as without this call. Call
 // once, before threads start.

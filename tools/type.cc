@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "tools/keyboard_layout.h"
 #include "tools/ngram_words.h"
 #include "tools/run_options.h"
+#include "tools/terminal_keyboard.h"
 #include "tools/typist.h"
 #include "tools/words.h"
 
@@ -27,9 +29,11 @@ namespace {
 
 struct TypeOptions {
   RunOptions run;
-  std::string layout, simulate, compare;
+  std::string layout, simulate, compare, tune, user, unlearn;
   TypistOptions typist;
+  typing::TypingWeights weights;
   uint64_t words = 2000;
+  bool list = false, forget = false;
 };
 
 Result<KeyboardLayout> ReadLayout(const std::string& path) {
@@ -89,6 +93,19 @@ uint64_t PrivateBytes() {
   return (resident - std::min(resident, shared)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
+void PrintUnlisted(const TypingFigures& figures, Console& console) {
+  const char* const times[] = {"first", "second", "later"};
+  console.out.Write("  words that the vocabulary lacks:");
+  for (size_t i = 0; i < figures.unlisted.size(); ++i) {
+    char part[80];
+    std::snprintf(part, sizeof part, "%s %s time %.2f %% of %llu", i == 0 ? "" : ",", times[i],
+                  100 * figures.unlisted[i].keystroke_savings,
+                  static_cast<unsigned long long>(figures.unlisted[i].words));
+    console.out.Write(part);
+  }
+  console.out.Write("\n");
+}
+
 void PrintFigures(const std::string& system, const TypingFigures& figures, uint64_t memory,
                   bool json, Console& console) {
   if (json) {
@@ -100,6 +117,12 @@ void PrintFigures(const std::string& system, const TypingFigures& figures, uint6
     line.Key("us_per_key").BeginObject();
     line.Key("p50").Number(figures.median).Key("p99").Number(figures.high);
     line.Key("max").Number(figures.longest).EndObject();
+    line.Key("unlisted").BeginArray();
+    for (const TypingFigures::Unlisted& unlisted : figures.unlisted) {
+      line.BeginObject().Key("words").Integer(unlisted.words);
+      line.Key("keystroke_savings").Number(unlisted.keystroke_savings).EndObject();
+    }
+    line.EndArray();
     line.Key("memory");
     if (memory == 0) {
       line.Null();
@@ -115,50 +138,181 @@ void PrintFigures(const std::string& system, const TypingFigures& figures, uint6
                 100 * figures.recall_at_3, figures.median, figures.high,
                 memory == 0 ? "" : Grouped(memory).c_str());
   console.out.Write(row);
+  if (figures.unlisted[0].words > 0) PrintUnlisted(figures, console);
+}
+
+// A model, and a session that has read the beginning of a text.
+struct Opened {
+  std::shared_ptr<const Model> model;
+  std::shared_ptr<const typing::TypingVocabulary> words;
+  std::unique_ptr<Session> session;
+  uint32_t begin;
+
+  static Result<Opened> Open(const TypeOptions& options) {
+    Opened opened;
+    KINGLET_ASSIGN_OR_RETURN(opened.model, OpenModel(options.run));
+    KINGLET_RETURN_IF_ERROR(RequireNoSource(*opened.model, "type"));
+    KINGLET_RETURN_IF_ERROR(RequireWords(options.run.model, opened.model->text()));
+    KINGLET_ASSIGN_OR_RETURN(opened.words, typing::TypingVocabulary::Of(opened.model));
+    KINGLET_ASSIGN_OR_RETURN(opened.session, Session::Create(opened.model, {}));
+    opened.begin = SpecialTokensOf(*opened.model).begin.value_or(0);
+    KINGLET_RETURN_IF_ERROR(opened.session->StepToken(opened.begin));
+    return opened;
+  }
+};
+
+// The words of the file, if it exists, without its later changes.
+Status CopyWords(const std::string& path, typing::TypingDecoder& decoder) {
+  if (path.empty() || !std::filesystem::exists(path)) return {};
+  KINGLET_RETURN_IF_ERROR(decoder.user().Open(path));
+  decoder.user().Close();
+  return {};
 }
 
 Status Simulate(const TypeOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const KeyboardLayout layout, ReadLayout(options.layout));
   const uint64_t before = PrivateBytes();
-  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
-  KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "type"));
+  KINGLET_ASSIGN_OR_RETURN(const Opened opened, Opened::Open(options));
+  const std::shared_ptr<const Model>& model = opened.model;
   KINGLET_ASSIGN_OR_RETURN(const TokenSequence text,
                            ReadTextSequence(options.simulate, model->text()));
-  KINGLET_ASSIGN_OR_RETURN(auto words, typing::TypingVocabulary::Of(model));
-  KINGLET_ASSIGN_OR_RETURN(const auto session, Session::Create(model, {}));
   NoteInterrupts();
-  const uint32_t begin = SpecialTokensOf(*model).begin.value_or(0);
-  TypingRun run = {layout, options.typist, true, options.words, CheckInterrupt};
+  TypingRun run = {layout, options.typist, true, options.words, false, false, CheckInterrupt};
+  run.types_unlisted = !options.user.empty();
   if (!options.run.json) {
     console.out.Write(
         "                   savings     at 1      at 3    us p50    us p99  memory\n");
   }
   const auto type = [&](const std::string& system, TextPredictor& predictor,
                         uint64_t memory_before) -> Status {
-    typing::TypingDecoder decoder(words);
+    typing::TypingDecoder decoder(opened.words);
+    decoder.SetWeights(options.weights);
+    if (run.learns) KINGLET_RETURN_IF_ERROR(CopyWords(options.user, decoder));
     KINGLET_ASSIGN_OR_RETURN(const TypingFigures figures,
-                             SimulateTyping(text.ids, predictor, decoder, run));
+                             SimulateTyping(text, predictor, decoder, run));
     const uint64_t memory = memory_before == 0 ? 0 : PrivateBytes() - memory_before;
     PrintFigures(system, figures, memory, options.run.json, console);
     return console.out.Flush();
   };
-  SessionText network(*session);
-  KINGLET_RETURN_IF_ERROR(network.Step(begin));
+  SessionText network(*opened.session);
+  const auto start_again = [&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(opened.session->Reset());
+    return network.Step(opened.begin);
+  };
   KINGLET_RETURN_IF_ERROR(type("network", network, before));
+  if (!options.user.empty()) {
+    run.learns = true;
+    KINGLET_RETURN_IF_ERROR(start_again());
+    KINGLET_RETURN_IF_ERROR(type("user's words", network, 0));
+    run.learns = false;
+  }
   if (options.compare.empty()) return {};
   run.has_touch_model = false;
-  KINGLET_RETURN_IF_ERROR(session->Reset());
-  KINGLET_RETURN_IF_ERROR(network.Step(begin));
+  KINGLET_RETURN_IF_ERROR(start_again());
   KINGLET_RETURN_IF_ERROR(type("nearest keys", network, 0));
   run.has_touch_model = true;
   KINGLET_ASSIGN_OR_RETURN(const TokenSequence counted,
                            ReadTextSequence(options.compare, model->text()));
   const NgramCounts counts(counted.ids, model->vocabulary_size());
   for (const bool is_trigram : {false, true}) {
-    NgramText ngrams(counts, is_trigram, begin);
+    NgramText ngrams(counts, is_trigram, opened.begin);
     KINGLET_RETURN_IF_ERROR(type(is_trigram ? "trigram" : "unigram", ngrams, 0));
   }
   return {};
+}
+
+Status Tune(const TypeOptions& options, Console& console) {
+  KINGLET_ASSIGN_OR_RETURN(const Opened opened, Opened::Open(options));
+  KINGLET_ASSIGN_OR_RETURN(const TokenSequence text,
+                           ReadTextSequence(options.tune, opened.model->text()));
+  NoteInterrupts();
+  typing::TypingDecoder decoder(opened.words);
+  KINGLET_RETURN_IF_ERROR(CopyWords(options.user, decoder));
+  SessionText network(*opened.session);
+  KINGLET_ASSIGN_OR_RETURN(const TunedTyping tuned,
+                           TuneTyping(text, network, decoder, CheckInterrupt));
+  const auto& [user, spelling] = tuned.weights;
+  if (options.run.json) {
+    JsonLine line;
+    line.Key("words").Integer(tuned.words).Key("user_weight").Number(user);
+    line.Key("spelling_weight").Number(spelling);
+    line.Key("nll_before").Number(tuned.before).Key("nll").Number(tuned.after);
+    console.out.Write(line.Finish());
+    return {};
+  }
+  char facts[200];
+  std::snprintf(facts, sizeof facts,
+                "--user-weight %.4g --spelling-weight %.4g\n%llu words, nats a word: %.4f with the "
+                "usual weights, %.4f with these\n",
+                user, spelling, static_cast<unsigned long long>(tuned.words), tuned.before,
+                tuned.after);
+  console.out.Write(facts);
+  return {};
+}
+
+// What --list, --unlearn and --forget ask of the file.
+Status ManageWords(const TypeOptions& options, Console& console) {
+  KINGLET_ASSIGN_OR_RETURN(const Opened opened, Opened::Open(options));
+  if (!std::filesystem::exists(options.user)) {
+    return Status::Refusal(KINGLET_NOT_FOUND, options.user, "file", "a person's words",
+                           "no such file");
+  }
+  typing::UserOverlay user(opened.words);
+  KINGLET_RETURN_IF_ERROR(user.Open(options.user));
+  if (options.forget) return user.Forget();
+  if (!options.unlearn.empty()) {
+    uint64_t removed = 0;
+    KINGLET_RETURN_IF_ERROR(user.Unlearn(options.unlearn, removed));
+    if (removed > 0) return {};
+    return Status::Refusal(KINGLET_UNKNOWN_WORD, options.user, "--unlearn",
+                           "a word that --list prints", options.unlearn);
+  }
+  for (const uint32_t number : user.words().order()) {
+    const uint32_t uses = user.words().uses(number);
+    if (uses == 0) continue;
+    if (options.run.json) {
+      JsonLine line;
+      line.Key("word").Text(user.words().text(number)).Key("uses").Integer(uses);
+      console.out.Write(line.Finish());
+    } else {
+      console.out.Write(user.words().text(number) + '\t' + std::to_string(uses) + '\n');
+    }
+  }
+  return {};
+}
+
+Status TypeByHand(const TypeOptions& options, Console& console) {
+  if (!console.input_is_terminal || !console.errors_are_terminal) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "type", "standard input and standard error",
+                           "a terminal, or --simulate TEXT", "something else");
+  }
+  KINGLET_ASSIGN_OR_RETURN(const KeyboardLayout layout, ReadLayout(options.layout));
+  KINGLET_ASSIGN_OR_RETURN(const Opened opened, Opened::Open(options));
+  typing::TypingDecoder decoder(opened.words);
+  decoder.SetWeights(options.weights);
+  if (!options.user.empty()) KINGLET_RETURN_IF_ERROR(decoder.user().Open(options.user));
+  NoteInterrupts();
+  PrintNote(
+      "type a text; Tab takes the first word, Alt-2 and Alt-3 the others, Enter ends a line, "
+      "Ctrl-D the program");
+  LineKeyboard keyboard(*opened.session, decoder, layout);
+  return TypeOnTerminal(keyboard, console);
+}
+
+Status Type(const TypeOptions& options, Console& console) {
+  if (!options.simulate.empty()) return Simulate(options, console);
+  if (!options.tune.empty()) return Tune(options, console);
+  if (options.list || options.forget || !options.unlearn.empty()) {
+    return ManageWords(options, console);
+  }
+  return TypeByHand(options, console);
+}
+
+Status CheckType(const TypeOptions& options) {
+  if (options.weights.user + options.weights.spelling < 1) return {};
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--user-weight and --spelling-weight",
+                         "a sum below 1",
+                         std::to_string(options.weights.user + options.weights.spelling));
 }
 
 }  // namespace
@@ -172,7 +326,34 @@ Command AddType(Arguments& program) {
       .Placeholder("FILE");
   Option simulate =
       type.Add("--simulate", options->simulate, "types this text as a simulated person");
-  simulate.Placeholder(kFileOrStandardInput).Required();
+  simulate.Placeholder(kFileOrStandardInput);
+  Option user = type.Add("--user", options->user,
+                         "a file of a person's own words, which is made and learns; --simulate and "
+                         "--tune learn without changing it");
+  user.Placeholder("FILE");
+  Option tune = type.Add("--tune", options->tune, "prints the weights that suit this text best");
+  tune.Placeholder(kFileOrStandardInput).Excludes(simulate);
+  Option list = type.AddFlag("--list", options->list, "prints the words of --user");
+  list.Needs(user).Excludes(simulate).Excludes(tune);
+  Option unlearn =
+      type.Add("--unlearn", options->unlearn, "removes a word in every spelling from --user");
+  unlearn.Placeholder("WORD").Needs(user).Excludes(simulate).Excludes(tune).Excludes(list);
+  type.AddFlag("--forget", options->forget, "removes all words from --user")
+      .Needs(user)
+      .Excludes(simulate)
+      .Excludes(tune)
+      .Excludes(list)
+      .Excludes(unlearn);
+  const std::pair<const char*, double*> weights[] = {
+      {"--user-weight", &options->weights.user}, {"--spelling-weight", &options->weights.spelling}};
+  const char* const parts[] = {"of the person's words in the probability of a word",
+                               "of the letters of words that the vocabulary lacks"};
+  for (size_t i = 0; i < 2; ++i) {
+    type.Add(weights[i].first, *weights[i].second, parts[i])
+        .Between(0.0, 1.0)
+        .Placeholder("W")
+        .ShowDefault();
+  }
   type.Add("--words", options->words, "the most words to type")
       .Between(uint64_t{1}, UINT64_MAX)
       .Placeholder("N")
@@ -200,9 +381,12 @@ Command AddType(Arguments& program) {
            "also type without the touches' places, and with counts of this text")
       .Placeholder("FILE")
       .Needs(simulate);
-  type.Footer("Example:\n  kinglet type model.kgl --simulate text.txt");
-  return {type, [] { return Status(); },
-          [options](Console& console) { return Simulate(*options, console); }};
+  type.Footer(
+      "Without --simulate, --tune and the options of --user, type on the terminal: Tab takes the "
+      "first\nword, Alt-2 and Alt-3 the others, Backspace goes back, Enter ends a line, Ctrl-D the "
+      "program.\n\nExample:\n  kinglet type model.kgl --user words");
+  return {type, [options] { return CheckType(*options); },
+          [options](Console& console) { return Type(*options, console); }};
 }
 
 }  // namespace kinglet

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <map>
 #include <optional>
 #include <random>
+#include <string_view>
+
+#include "runtime/special_tokens.h"
 
 namespace kinglet {
 namespace {
@@ -31,25 +35,51 @@ struct IntendedWord {
 class WordsOfText {
  public:
   explicit WordsOfText(const typing::TypingVocabulary& words)
-      : words_(words), kinds_(words.model().vocabulary_size()) {
+      : words_(words),
+        kinds_(words.model().vocabulary_size()),
+        end_of_line_(SpecialTokensOf(words.model()).end_of_line) {
     const typing::WordTrie& trie = words.trie();
     for (uint32_t entry = 0; entry < trie.entries(); ++entry) {
       kinds_[trie.value(entry)] = words.Joins(entry) ? Kind::kJoins : Kind::kWord;
     }
   }
-  // The word with which the text begins.
-  IntendedWord First(std::span<const uint32_t> text) const {
-    if (kinds_[text[0]] != Kind::kWord) return {text.first(1), ""};
+  // The word at a place of the text.
+  IntendedWord At(const TokenSequence& sequence, size_t place, bool types_unlisted) const {
+    const auto text = std::span(sequence.ids).subspan(place);
+    if (kinds_[text[0]] != Kind::kWord) {
+      const std::string_view typed = types_unlisted ? sequence.typed.At(place) : "";
+      return {text.first(1), std::string(typing::UserWords::CanLearn(typed) ? typed : "")};
+    }
     const bool joined = text.size() > 1 && kinds_[text[1]] == Kind::kJoins;
     IntendedWord word = {text.first(joined ? 2 : 1), ""};
     for (const uint32_t id : word.ids) word.text += words_.Text(id);
     return word;
+  }
+  // What the word after these tokens follows.
+  std::string Before(const IntendedWord& word) const {
+    if (!word.text.empty()) return word.text;
+    const uint32_t id = word.ids.back();
+    return id == end_of_line_ ? "" : words_.Text(id);
   }
 
  private:
   enum class Kind : uint8_t { kNone, kWord, kJoins };
   const typing::TypingVocabulary& words_;
   std::vector<Kind> kinds_;
+  const std::optional<uint32_t> end_of_line_;
+};
+
+// Touches of words, and how many a person needed.
+struct Keystrokes {
+  uint64_t words = 0, letters = 0, pressed = 0;
+  void Add(uint64_t more_letters, uint64_t more_pressed) {
+    ++words;
+    letters += more_letters;
+    pressed += more_pressed;
+  }
+  double savings() const {
+    return words == 0 ? 0 : 1 - static_cast<double>(pressed) / static_cast<double>(letters);
+  }
 };
 
 // What a person presses for a word: shift, caps lock or nothing.
@@ -135,15 +165,20 @@ std::vector<KeyPlace> TypeLetters(const std::string& word, const KeyboardLayout&
   return places;
 }
 
-Result<TypingFigures> SimulateTyping(std::span<const uint32_t> text, TextPredictor& predictor,
+Result<TypingFigures> SimulateTyping(const TokenSequence& text, TextPredictor& predictor,
                                      typing::TypingDecoder& decoder, const TypingRun& run) {
   const WordsOfText words(decoder.words());
   TypingFigures figures;
   std::vector<double> times;
-  uint64_t letters = 0, pressed = 0, first = 0, shown = 0;
+  uint64_t first = 0, shown = 0;
+  Keystrokes all;
+  std::array<Keystrokes, 3> unlisted;
+  std::map<std::string, size_t> times_typed;
+  std::string before;
   double start = Clock::now();
-  for (size_t at = 0; at < text.size() && figures.words < run.words;) {
-    const IntendedWord word = words.First(text.subspan(at));
+  for (size_t at = 0; at < text.ids.size() && figures.words < run.words;) {
+    const IntendedWord word = words.At(text, at, run.types_unlisted);
+    const bool is_unlisted = !text.typed.At(at).empty();
     at += word.ids.size();
     if (!word.text.empty()) {
       KINGLET_RETURN_IF_ERROR(run.check());
@@ -155,6 +190,7 @@ Result<TypingFigures> SimulateTyping(std::span<const uint32_t> text, TextPredict
       const typing::Touches touches = TouchesOf(std::span(places).first(count), typed, run);
       typing::TypingQuestion question;
       question.capitals = CapitalsOf(word.text);
+      question.before = before;
       question.count = kShown;
       if (!run.has_touch_model) question.errors.substitution = 4;
       const auto ask = [&](size_t touched) -> Result<size_t> {
@@ -174,10 +210,17 @@ Result<TypingFigures> SimulateTyping(std::span<const uint32_t> text, TextPredict
       KINGLET_ASSIGN_OR_RETURN(const size_t place, ask(count));
       first += place == 0 ? 1 : 0;
       shown += place < kShown ? 1 : 0;
-      letters += typed.size() + 1;
-      pressed += needed;
+      all.Add(typed.size() + 1, needed);
+      if (is_unlisted) {
+        const size_t earlier = times_typed[word.text]++;
+        unlisted[std::min(earlier, unlisted.size() - 1)].Add(typed.size() + 1, needed);
+      }
       start = Clock::now();
+      if (run.learns) {
+        KINGLET_RETURN_IF_ERROR(decoder.user().Learn("type", before, word.text));
+      }
     }
+    before = words.Before(word);
     for (const uint32_t id : word.ids) KINGLET_RETURN_IF_ERROR(predictor.Step(id));
   }
   if (times.empty()) return figures;
@@ -187,11 +230,56 @@ Result<TypingFigures> SimulateTyping(std::span<const uint32_t> text, TextPredict
   };
   figures.recall_at_1 = share(first);
   figures.recall_at_3 = share(shown);
-  figures.keystroke_savings = 1 - static_cast<double>(pressed) / static_cast<double>(letters);
+  figures.keystroke_savings = all.savings();
+  for (size_t i = 0; i < unlisted.size(); ++i) {
+    figures.unlisted[i] = {unlisted[i].words, unlisted[i].savings()};
+  }
   figures.median = times[times.size() / 2];
   figures.high = times[std::min(times.size() - 1, times.size() * 99 / 100)];
   figures.longest = times.back();
   return figures;
+}
+
+Result<TunedTyping> TuneTyping(const TokenSequence& text, TextPredictor& predictor,
+                               typing::TypingDecoder& decoder,
+                               const std::function<Status()>& check) {
+  constexpr int kRounds = 200;
+  const WordsOfText words(decoder.words());
+  std::vector<typing::TypingParts> all;
+  std::string before;
+  for (size_t at = 0; at < text.ids.size();) {
+    const IntendedWord word = words.At(text, at, true);
+    at += word.ids.size();
+    if (!word.text.empty()) {
+      KINGLET_RETURN_IF_ERROR(check());
+      KINGLET_ASSIGN_OR_RETURN(const typing::TypingParts parts,
+                               decoder.PartsOf(predictor, before, word.text));
+      // Others are words of two tokens, and words in other capitals than the vocabulary's.
+      if (parts.Mixed({1.0 / 3, 1.0 / 3}) > 0) all.push_back(parts);
+      KINGLET_RETURN_IF_ERROR(decoder.user().Learn("type", before, word.text));
+    }
+    before = words.Before(word);
+    for (const uint32_t id : word.ids) KINGLET_RETURN_IF_ERROR(predictor.Step(id));
+  }
+  const auto loss = [&](const typing::TypingWeights& weights) {
+    double sum = 0;
+    for (const typing::TypingParts& parts : all) sum -= std::log(parts.Mixed(weights));
+    return sum / static_cast<double>(std::max<size_t>(1, all.size()));
+  };
+  TunedTyping tuned = {all.size(), {}, loss({}), 0};
+  // Each round makes the text likelier. One more word of each part keeps every weight above 0.
+  const double count = static_cast<double>(all.size()) + 3;
+  for (int round = 0; round < kRounds; ++round) {
+    double user = 1, spelling = 1;
+    for (const typing::TypingParts& parts : all) {
+      const double p = parts.Mixed(tuned.weights);
+      user += tuned.weights.user * parts.user / p;
+      spelling += tuned.weights.spelling * parts.spelling / p;
+    }
+    tuned.weights = {user / count, spelling / count};
+  }
+  tuned.after = loss(tuned.weights);
+  return tuned;
 }
 
 }  // namespace kinglet

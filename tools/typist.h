@@ -2,6 +2,7 @@
 #ifndef KINGLET_TOOLS_TYPIST_H_
 #define KINGLET_TOOLS_TYPIST_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "converters/texts/text_reader.h"
 #include "kinglet/status.h"
 #include "runtime/typing/decoder.h"
 #include "tools/keyboard_layout.h"
@@ -37,6 +39,12 @@ class TextPredictor : public typing::WordPredictor {
 // What a simulated typist saw.
 struct TypingFigures {
   uint64_t words = 0;
+  // Words that the vocabulary lacks, typed for the first, the second and a later time.
+  struct Unlisted {
+    uint64_t words = 0;
+    double keystroke_savings = 0;
+  };
+  std::array<Unlisted, 3> unlisted;
   double keystroke_savings = 0;              // 1 - touches and taps / letters and spaces
   double recall_at_1 = 0, recall_at_3 = 0;   // of finished words
   double median = 0, high = 0, longest = 0;  // microseconds of a keystroke: p50, p99, the most
@@ -47,6 +55,8 @@ struct TypingRun {
   TypistOptions typist;
   bool has_touch_model = true;    // otherwise each touch is its nearest key
   uint64_t words = 0;             // the most words to type
+  bool types_unlisted = false;    // also words that the vocabulary lacks
+  bool learns = false;            // each word is learned when it has been typed
   std::function<Status()> check;  // called for each word; its error ends the run
 };
 
@@ -54,8 +64,19 @@ struct TypingRun {
 // beginning. A person takes a word as soon as it is among three candidates, which is one tap and
 // types the space, and presses shift where the text has a capital. After the last letter of each
 // word the finished word is asked for, too. A keystroke includes reading the text before the word.
-Result<TypingFigures> SimulateTyping(std::span<const uint32_t> text, TextPredictor& predictor,
+Result<TypingFigures> SimulateTyping(const TokenSequence& text, TextPredictor& predictor,
                                      typing::TypingDecoder& decoder, const TypingRun& run);
+
+// The weights that make a text likeliest, whose words are learned as they come, and the mean of
+// -log p of its words with the usual weights and with these.
+struct TunedTyping {
+  uint64_t words = 0;
+  typing::TypingWeights weights;
+  double before = 0, after = 0;
+};
+Result<TunedTyping> TuneTyping(const TokenSequence& text, TextPredictor& predictor,
+                               typing::TypingDecoder& decoder,
+                               const std::function<Status()>& check);
 
 }  // namespace kinglet
 

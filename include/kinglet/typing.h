@@ -54,6 +54,9 @@ typedef struct kinglet_typing_input {
   // Microseconds of the call, after which it returns the best candidates found; 0: no limit. What
   // is computed once for each context (kinglet_typing_prepare) is not interrupted.
   uint64_t deadline;
+  // The word before, of any kind, as text that ends with a NUL; NULL or empty at a start. Decides
+  // which of the person's own words are likely, and is read during the call only.
+  const char* before;
 } kinglet_typing_input;
 
 // Sets every field of `input` to its default. `struct_size` is sizeof(kinglet_typing_input).
@@ -66,6 +69,7 @@ enum kinglet_typing_kind {
   KINGLET_TYPING_WORD = 0,       // a word of the vocabulary
   KINGLET_TYPING_TWO_WORDS = 1,  // two of them, with a space between or joined
   KINGLET_TYPING_LETTERS = 2,    // the cheapest characters as typed, which are no word
+  KINGLET_TYPING_USER_WORD = 3,  // a word of the person's own that the vocabulary lacks
 };
 
 // Creates a decoder of the model's words: the tokens with a letter or a digit that are no marks of
@@ -102,13 +106,14 @@ KINGLET_API kinglet_status kinglet_typing_prepare(kinglet_typing* typing, kingle
 // The k best candidates for the input after the lane's text, best first; fewer if there are fewer.
 // The score of a candidate is log_probabilities[i], of its text after the context, minus costs[i],
 // of the typing errors that would explain the input: the least costly way to match letters and
-// touches. Candidates are all words, or all words that begin so; the letters as typed, where they
-// are no word and each touch has a character, with their share of the probability of the unknown
-// word; and two words without the space between. For these the 8 best first words of each place are
-// looked at, and of all the 8 most promising ones are tried with every second word, where they may
-// be nearly as good as the best candidate. Of candidates that read alike the best counts; equal
-// scores are in byte order, and any of them may be the last that k leaves. Otherwise the answer is
-// that of trying all words. Candidates whose scores are 8 nats below the best one's are omitted.
+// touches. Candidates are all words of the vocabulary and of the person, or all that begin so; the
+// letters as typed, where they are no word of the vocabulary and each touch has a character, with
+// their share of the probability of the unknown word; and two words of the vocabulary without the
+// space between. For these the 8 best first words of each place are looked at, and of all the 8
+// most promising ones are tried with every second word, where they may be nearly as good as the
+// best candidate. Of candidates that read alike the best counts; equal scores are in byte order,
+// and any of them may be the last that k leaves. Otherwise the answer is that of trying all words.
+// Candidates whose scores are 8 nats below the best one's are omitted.
 //
 // `buffer`, of `capacity` bytes, gets the candidates' texts, each with a NUL; unless it is NULL,
 // offsets[i] becomes the byte at which text i begins, and offsets[*count] the end of the last one.
@@ -127,6 +132,56 @@ KINGLET_API kinglet_status kinglet_typing_find(kinglet_typing* typing, kinglet_s
                                                uint64_t* needed, uint64_t* offsets,
                                                double* log_probabilities, double* costs,
                                                uint32_t* kinds, uint32_t* count, int32_t* complete);
+
+// --- a person's own words
+//
+// A decoder learns words that it is told, known to the vocabulary or not: how often, how lately and
+// after which word each was used, at most 16,384 words and 24,576 pairs, of which those that count
+// least are dropped. The probability of a word is
+//
+//   p = (1 - user - spelling) network + user own + spelling letters
+//
+// where each of the three adds up to 1 over all words: `network` is the model's, in which words
+// that the vocabulary lacks share the probability of the unknown word by their letters; `own` is
+// that of the person's words, and the network's as far as there are few of them; `letters` is that
+// of words which the vocabulary lacks. Words are texts of UTF-8 that end with a NUL, written as
+// inside a sentence; two that differ in any byte are different words.
+
+// From now on the words are those of the file, which is made if there is none, and gets every later
+// change. A use is appended in one write: a program that is killed loses the last word at most, and
+// what is damaged is passed over the next time. The file is locked while the decoder lives.
+// Errors: KINGLET_IO_ERROR (also for a file that is open already), KINGLET_CORRUPT (a file of
+// another kind, which does not change). After an error there are no words.
+KINGLET_API kinglet_status kinglet_typing_open_words(kinglet_typing* typing, const char* path);
+
+// The person used the word after `before`, which may be NULL or empty as in kinglet_typing_input.
+// Errors: KINGLET_INVALID_ARGUMENT (more than 64 characters, spaces, controls, no letter or digit),
+// KINGLET_IO_ERROR (nothing is learned, unless only shortening the file failed).
+KINGLET_API kinglet_status kinglet_typing_learn(kinglet_typing* typing, const char* before,
+                                                const char* word);
+
+// Removes a word from memory and file, in any spelling that differs in capitals, accents,
+// apostrophes and hyphens only; nothing of it stays. `*removed`, unless `removed` is NULL, becomes
+// the number of words that were there. Errors: KINGLET_IO_ERROR (nothing is removed).
+KINGLET_API kinglet_status kinglet_typing_unlearn(kinglet_typing* typing, const char* word,
+                                                  uint64_t* removed);
+
+// Removes all words from memory and file. Errors: KINGLET_IO_ERROR (nothing is removed).
+KINGLET_API kinglet_status kinglet_typing_forget(kinglet_typing* typing);
+
+// The person's words in byte order: `*count` becomes their number, and of the first `most` of them
+// texts and offsets are written as by kinglet_typing_find and `uses` (which has room for `most`)
+// gets how often each was used. A `most` of 0 asks for the number only.
+// Errors: KINGLET_BUFFER_TOO_SMALL.
+KINGLET_API kinglet_status kinglet_typing_list(kinglet_typing* typing, uint64_t most, char* buffer,
+                                               uint64_t capacity, uint64_t* needed,
+                                               uint64_t* offsets, uint64_t* uses, uint64_t* count);
+
+// Sets the weights of the person's words and of letters, 0.1 and 0.00001 at first; `kinglet type
+// --tune` finds them on a text. Errors: KINGLET_INVALID_ARGUMENT (a negative number or NaN, or a
+// sum that is not below 1).
+KINGLET_API kinglet_status kinglet_typing_set_weights(kinglet_typing* typing, double user,
+                                                      double spelling);
 
 #ifdef __cplusplus
 }  // extern "C"

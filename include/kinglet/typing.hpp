@@ -35,6 +35,8 @@ class TypingInput {
     characters_.resize(begins_.back());
     costs_.resize(begins_.back());
   }
+  // The word before, of any kind.
+  void SetBefore(std::string word) { before_ = std::move(word); }
   // The costs of errors, capitals, `finished` and the deadline.
   kinglet_typing_input& options() { return input_; }
   // The input for the C interface, valid until the next change of the object.
@@ -43,6 +45,7 @@ class TypingInput {
     input_.begins = begins_.data();
     input_.characters = characters_.data();
     input_.costs = costs_.data();
+    input_.before = before_.c_str();
     return &input_;
   }
 
@@ -50,6 +53,13 @@ class TypingInput {
   kinglet_typing_input input_;
   std::vector<uint32_t> begins_ = {0}, characters_;
   std::vector<double> costs_;
+  std::string before_;
+};
+
+// A word of the person's own.
+struct LearnedWord {
+  std::string text;
+  uint64_t uses;
 };
 
 struct TypingCandidate {
@@ -116,6 +126,40 @@ class Typing {
            log_probabilities[i], costs[i], kinds[i]});
     }
     return ResultOf(status, std::move(answer));
+  }
+
+  // The person's own words: see kinglet_typing_open_words and the functions after it.
+  Status OpenWords(const std::string& path) {
+    return StatusOf(kinglet_typing_open_words(get(), path.c_str()));
+  }
+  Status Learn(const std::string& before, const std::string& word) {
+    return StatusOf(kinglet_typing_learn(get(), before.c_str(), word.c_str()));
+  }
+  // The number of words removed.
+  Result<uint64_t> Unlearn(const std::string& word) {
+    uint64_t removed = 0;
+    const kinglet_status status = kinglet_typing_unlearn(get(), word.c_str(), &removed);
+    return ResultOf(status, std::move(removed));
+  }
+  Status Forget() { return StatusOf(kinglet_typing_forget(get())); }
+  Result<std::vector<LearnedWord>> List() {
+    uint64_t count = 0, needed = 0;
+    kinglet_status status =
+        kinglet_typing_list(get(), UINT64_MAX, nullptr, 0, &needed, nullptr, nullptr, &count);
+    std::string texts(static_cast<size_t>(needed), '\0');
+    std::vector<uint64_t> offsets(static_cast<size_t>(count) + 1), uses(offsets.size());
+    if (status == KINGLET_OK) {
+      status = kinglet_typing_list(get(), count, texts.data(), texts.size(), nullptr,
+                                   offsets.data(), uses.data(), nullptr);
+    }
+    std::vector<LearnedWord> words;
+    for (size_t i = 0; status == KINGLET_OK && i + 1 < offsets.size(); ++i) {
+      words.push_back({texts.c_str() + offsets[i], uses[i]});
+    }
+    return ResultOf(status, std::move(words));
+  }
+  Status SetWeights(double user, double spelling) {
+    return StatusOf(kinglet_typing_set_weights(get(), user, spelling));
   }
 
   // The C handle, which this object still owns.

@@ -32,8 +32,9 @@ draw_options_init=i:pu session_draw=i:puqpp session_log_probability_lanes=i:pppq
 session_top_k_lanes=i:ppquppqp session_draw_lanes=i:pppqpp session_compute_lanes=i:ppq
 session_last_work=i:pup session_score_tree=i:pppqpp typing_input_init=i:pu typing_create=i:pp
 typing_destroy=v:p typing_set_blocked=i:pspq typing_set_allowed=i:pspq typing_prepare=i:ppu
-typing_find=i:ppupupqppppppp session_top_p=i:pudppqp session_rank=i:puup
-session_allowed_top_k=i:pupquppqp session_allowed_probability=i:pupqp
+typing_find=i:ppupupqppppppp typing_open_words=i:ps typing_learn=i:pss typing_unlearn=i:psp
+typing_forget=i:p typing_list=i:pqpqpppp typing_set_weights=i:pdd session_top_p=i:pudppqp
+session_rank=i:puup session_allowed_top_k=i:pupquppqp session_allowed_probability=i:pupqp
 session_prefix_top_k=i:pusquppqp session_prefix_probability=i:pusqp
 session_next_characters=i:pusqppqp session_text_probability=i:pusqqpp
 session_text_next_characters=i:pusqqppqpp session_text_words=i:pusquuqpqppppp
@@ -56,5 +57,5 @@ work.multiplications=d work.additions=d work.others=d work.cluster_count=q
 typing_input.struct_size=u typing_input.touches=u typing_input.begins=p typing_input.characters=p
 typing_input.costs=p typing_input.insertion=d typing_input.deletion=d typing_input.transposition=d
 typing_input.substitution=d typing_input.missing_space=d typing_input.capitals=u
-typing_input.finished=u typing_input.deadline=q
+typing_input.finished=u typing_input.deadline=q typing_input.before=s
 """.split())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from ctypes import addressof, c_double, c_int32, c_uint32, c_uint64
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,9 +18,15 @@ if TYPE_CHECKING:
     from kinglet.session import Session
 
 _CAPITALS = {"as_written": 0, "first": 1, "all": 2}
-_KINDS = ("word", "two_words", "letters")
+_KINDS = ("word", "two_words", "letters", "user_word")
 _ERRORS = ("insertion", "deletion", "transposition", "substitution", "missing_space")
 _MOST = 100_000
+
+
+def _text(text: str, name: str) -> bytes:
+    if not isinstance(text, str) or "\0" in text:
+        raise InvalidArgument(f"kinglet: {name}: expected a text without NUL, found {text!r}")
+    return text.encode("utf-8", "surrogateescape")
 
 
 class TypedWord(NamedTuple):
@@ -28,7 +35,7 @@ class TypedWord(NamedTuple):
     text: str
     log_probability: float  # of the text after the context
     cost: float  # of the typing errors, in nats
-    kind: str  # "word", "two_words" or "letters"
+    kind: str  # "word", "two_words", "letters" or "user_word"
 
 
 class Keyboard:
@@ -50,12 +57,56 @@ class Keyboard:
         )
 
     def block(self, words: Iterable[str]) -> None:
-        """From now on these words are never found, in any spelling; none are blocked if empty."""
+        """From now on these words are never found, in any spelling. Replaces earlier ones: an
+        empty list blocks no word.
+        """
         self._set(lib.kinglet_typing_set_blocked, words)
 
     def allow(self, words: Iterable[str]) -> None:
         """From now on only these words are found; all are if `words` is empty."""
         self._set(lib.kinglet_typing_set_allowed, words)
+
+    def open_words(self, path: str | os.PathLike[str]) -> None:
+        """From now on the person's own words are those of the file, which is made if there is
+        none, and gets every later change.
+        """
+        self._call(lib.kinglet_typing_open_words, os.fsencode(path))
+
+    def learn(self, word: str, before: str = "") -> None:
+        """The person used the word after `before`, the word before it."""
+        self._call(lib.kinglet_typing_learn, _text(before, "before"), _text(word, "word"))
+
+    def unlearn(self, word: str) -> int:
+        """Removes a word of the person in every spelling, from memory and file. Returns the number
+        of words that were there.
+        """
+        removed = c_uint64()
+        self._call(lib.kinglet_typing_unlearn, _text(word, "word"), addressof(removed))
+        return removed.value
+
+    def forget(self) -> None:
+        """Removes all words of the person from memory and file."""
+        self._call(lib.kinglet_typing_forget)
+
+    def words(self) -> dict[str, int]:
+        """The person's words, and how often each was used."""
+        count, needed = c_uint64(), c_uint64()
+
+        def listed() -> dict[str, int]:
+            check(lib.kinglet_typing_list(self._turn.handle, MAX_UINT64, None, 0, addressof(needed),
+                                          None, None, addressof(count)))
+            texts = ctypes.create_string_buffer(needed.value + 1)
+            uses = (c_uint64 * max(1, count.value))()
+            check(lib.kinglet_typing_list(self._turn.handle, count.value, addressof(texts),
+                                          needed.value, None, None, addressof(uses), None))
+            found = texts.raw[: needed.value].split(b"\0")[:-1]
+            return {text.decode(): uses[at] for at, text in enumerate(found)}
+
+        return self._turn.run(listed)
+
+    def set_weights(self, user: float, spelling: float) -> None:
+        """The weights of the person's words and of letters in the probability of a word."""
+        self._call(lib.kinglet_typing_set_weights, float(user), float(spelling))
 
     def prepare(self, session: Session, lane: int = 0) -> None:
         """Computes what the next `find` about this context needs."""
@@ -65,11 +116,12 @@ class Keyboard:
 
     def find(
         self, session: Session, touches: Sequence[str | Sequence[tuple[str, float]]], k: int = 3,
-        *, finished: bool = False, capitals: str = "as_written", deadline: int = 0, lane: int = 0,
-        **costs: float
+        *, before: str = "", finished: bool = False, capitals: str = "as_written",
+        deadline: int = 0, lane: int = 0, **costs: float
     ) -> list[TypedWord]:
         """The k best candidates for touches: each is a character, or pairs of one and its cost.
 
+        `before`: the word before, for the person's own words.
         `finished`: no letters follow. `capitals`: "as_written", "first" or "all". `deadline`: in
         microseconds; `complete` tells whether the search came to its end before. Costs of errors
         by name: insertion, deletion, transposition, substitution, missing_space.
@@ -97,6 +149,7 @@ class Keyboard:
             *characters), (c_double * max(1, len(values)))(*values))
         given.touches = len(begins) - 1
         given.begins, given.characters, given.costs = (addressof(part) for part in lists)
+        given.before = _text(before, "before")
         given.capitals, given.finished = _CAPITALS[capitals], bool(finished)
         given.deadline = integer(deadline, "deadline", 0, MAX_UINT64)
         return self._find(session, integer(lane, "lane"), given, integer(k, "k", 0, _MOST))
@@ -124,6 +177,9 @@ class Keyboard:
         self.complete = bool(complete.value)
         return [TypedWord(found[offsets[at] : offsets[at + 1] - 1].decode("utf-8", "replace"),
                           logs[at], costs[at], _KINDS[kinds[at]]) for at in range(count.value)]
+
+    def _call(self, call: Callable[..., int], *arguments: object) -> None:
+        self._turn.run(lambda: check(call(self._turn.handle, *arguments)))
 
     def _set(self, call: object, words: Iterable[str]) -> None:
         listed = [words] if isinstance(words, str) else list(words)

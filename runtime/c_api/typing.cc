@@ -25,28 +25,37 @@ void kinglet_typing_destroy(kinglet_typing* typing) { kinglet::Destroy(typing); 
 
 #if defined(KINGLET_SMALL)
 
-// A decoder takes more code than a small library has room for (docs/TYPING.md).
-kinglet_status kinglet_typing_create(const kinglet_model* model, kinglet_typing** /*out*/) {
-  return kinglet::With(__func__, "model", model, [] {
-    return kinglet::LeftOut("typing", "model", "a library with typing",
-                            "one of language models alone");
+// A decoder takes more code than a small library has room for (docs/TYPING.md), so that no handle
+// exists.
+namespace kinglet {
+namespace {
+
+kinglet_status WithoutTyping(const char* function) {
+  return Guard([function] {
+    return LeftOut(function, "library", "one with typing", "one of language models alone");
   });
 }
 
-// No decoder can be created.
+}  // namespace
+}  // namespace kinglet
+
+kinglet_status kinglet_typing_create(const kinglet_model* /*model*/, kinglet_typing** /*out*/) {
+  return kinglet::WithoutTyping(__func__);
+}
+
 kinglet_status kinglet_typing_set_blocked(kinglet_typing* /*typing*/, const char* /*texts*/,
                                           const uint64_t* /*offsets*/, uint64_t /*count*/) {
-  return kinglet_typing_create(nullptr, nullptr);
+  return kinglet::WithoutTyping(__func__);
 }
 
 kinglet_status kinglet_typing_set_allowed(kinglet_typing* /*typing*/, const char* /*texts*/,
                                           const uint64_t* /*offsets*/, uint64_t /*count*/) {
-  return kinglet_typing_create(nullptr, nullptr);
+  return kinglet::WithoutTyping(__func__);
 }
 
 kinglet_status kinglet_typing_prepare(kinglet_typing* /*typing*/, kinglet_session* /*session*/,
                                       uint32_t /*lane*/) {
-  return kinglet_typing_create(nullptr, nullptr);
+  return kinglet::WithoutTyping(__func__);
 }
 
 kinglet_status kinglet_typing_find(kinglet_typing* /*typing*/, kinglet_session* /*session*/,
@@ -56,7 +65,36 @@ kinglet_status kinglet_typing_find(kinglet_typing* /*typing*/, kinglet_session* 
                                    double* /*log_probabilities*/, double* /*costs*/,
                                    uint32_t* /*kinds*/, uint32_t* /*count*/,
                                    int32_t* /*complete*/) {
-  return kinglet_typing_create(nullptr, nullptr);
+  return kinglet::WithoutTyping(__func__);
+}
+
+kinglet_status kinglet_typing_open_words(kinglet_typing* /*typing*/, const char* /*path*/) {
+  return kinglet::WithoutTyping(__func__);
+}
+
+kinglet_status kinglet_typing_learn(kinglet_typing* /*typing*/, const char* /*before*/,
+                                    const char* /*word*/) {
+  return kinglet::WithoutTyping(__func__);
+}
+
+kinglet_status kinglet_typing_unlearn(kinglet_typing* /*typing*/, const char* /*word*/,
+                                      uint64_t* /*removed*/) {
+  return kinglet::WithoutTyping(__func__);
+}
+
+kinglet_status kinglet_typing_forget(kinglet_typing* /*typing*/) {
+  return kinglet::WithoutTyping(__func__);
+}
+
+kinglet_status kinglet_typing_list(kinglet_typing* /*typing*/, uint64_t /*most*/, char* /*buffer*/,
+                                   uint64_t /*capacity*/, uint64_t* /*needed*/,
+                                   uint64_t* /*offsets*/, uint64_t* /*uses*/, uint64_t* /*count*/) {
+  return kinglet::WithoutTyping(__func__);
+}
+
+kinglet_status kinglet_typing_set_weights(kinglet_typing* /*typing*/, double /*user*/,
+                                          double /*spelling*/) {
+  return kinglet::WithoutTyping(__func__);
 }
 
 #else
@@ -140,6 +178,7 @@ Result<TypingQuestion> ReadTypingQuestion(const char* function, const kinglet_ty
                      input.missing_space};
   question.capitals = static_cast<Capitals>(input.capitals);
   question.is_finished = input.finished != 0;
+  if (input.before != nullptr) question.before = input.before;
   if (input.deadline > 0) {
     // A day is as good as no limit, and no sum overflows.
     constexpr uint64_t kMost = 86'400'000'000;
@@ -255,6 +294,70 @@ kinglet_status kinglet_typing_find(kinglet_typing* typing, kinglet_session* sess
       if (costs != nullptr) costs[i] = candidate.cost;
       if (kinds != nullptr) kinds[i] = static_cast<uint32_t>(candidate.kind);
     }
+    return {};
+  });
+}
+
+kinglet_status kinglet_typing_open_words(kinglet_typing* typing, const char* path) {
+  const char* const function = __func__;
+  return kinglet::With(function, "typing", typing, [&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "path", path));
+    return typing->decoder.user().Open(path);
+  });
+}
+
+kinglet_status kinglet_typing_learn(kinglet_typing* typing, const char* before, const char* word) {
+  const char* const function = __func__;
+  return kinglet::With(function, "typing", typing, [&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "word", word));
+    return typing->decoder.user().Learn(function, before == nullptr ? "" : before, word);
+  });
+}
+
+kinglet_status kinglet_typing_unlearn(kinglet_typing* typing, const char* word, uint64_t* removed) {
+  const char* const function = __func__;
+  return kinglet::With(function, "typing", typing, [&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "word", word));
+    uint64_t count = 0;
+    KINGLET_RETURN_IF_ERROR(typing->decoder.user().Unlearn(word, count));
+    if (removed != nullptr) *removed = count;
+    return {};
+  });
+}
+
+kinglet_status kinglet_typing_forget(kinglet_typing* typing) {
+  return kinglet::With(__func__, "typing", typing, [&] { return typing->decoder.user().Forget(); });
+}
+
+kinglet_status kinglet_typing_list(kinglet_typing* typing, uint64_t most, char* buffer,
+                                   uint64_t capacity, uint64_t* needed, uint64_t* offsets,
+                                   uint64_t* uses, uint64_t* count) {
+  const char* const function = __func__;
+  return kinglet::With(function, "typing", typing, [&]() -> Status {
+    const kinglet::typing::UserWords& words = typing->decoder.user().words();
+    std::string texts;
+    std::vector<uint64_t> begins = {0};
+    uint64_t all = 0;
+    for (const uint32_t number : words.order()) {
+      if (words.uses(number) == 0 || all++ >= most) continue;
+      texts += words.text(number);
+      texts += '\0';
+      if (uses != nullptr) uses[begins.size() - 1] = words.uses(number);
+      begins.push_back(texts.size());
+    }
+    if (count != nullptr) *count = all;
+    return kinglet::CopyTexts(function, texts, begins, buffer, capacity, needed, offsets);
+  });
+}
+
+kinglet_status kinglet_typing_set_weights(kinglet_typing* typing, double user, double spelling) {
+  const char* const function = __func__;
+  return kinglet::With(function, "typing", typing, [&]() -> Status {
+    if (!(user >= 0 && spelling >= 0 && user + spelling < 1)) {
+      return kinglet::Invalid(function, "user", "weights of 0 or more, together below 1",
+                              std::to_string(user) + " and " + std::to_string(spelling));
+    }
+    typing->decoder.SetWeights({user, spelling});
     return {};
   });
 }

@@ -7,8 +7,6 @@
 namespace kinglet::typing {
 namespace {
 
-// What the words that a vocabulary without an unknown token lacks have together.
-const double kLogUnknown = std::log(1e-5);
 // Contexts with one more word that are kept.
 constexpr size_t kContextsKept = 8;
 
@@ -20,7 +18,7 @@ bool Precedes(const TypingCandidate& a, const TypingCandidate& b) {
 }  // namespace
 
 TypingDecoder::TypingDecoder(std::shared_ptr<const TypingVocabulary> words)
-    : words_(std::move(words)), scores_(words_->trie().entries()) {
+    : words_(std::move(words)), user_(words_), scores_(words_->trie().entries()) {
   if (!words_->has_joining()) return;
   joining_ = EntryScores(words_->trie().entries());
   for (uint32_t entry = 0; entry < words_->trie().entries(); ++entry) {
@@ -46,7 +44,7 @@ bool TypingDecoder::IsAllowed(const Letters& plain) const {
 }
 
 void TypingDecoder::UpdateAllowed() {
-  version_ = 0;
+  mixed_version_ = 0;
   is_left_out_.clear();
   if (blocked_.empty() && allowed_.empty()) return;
   const WordTrie& trie = words_->trie();
@@ -56,23 +54,93 @@ void TypingDecoder::UpdateAllowed() {
   }
 }
 
-Status TypingDecoder::Prepare(WordPredictor& predictor) {
+void TypingDecoder::SetWeights(const TypingWeights& weights) {
+  weights_ = weights;
+  mixed_version_ = 0;
+}
+
+Status TypingDecoder::Predict(WordPredictor& predictor) {
   if (version_ != 0 && version_ == predictor.version()) return {};
-  version_ = 0;
-  after_.clear();
-  first_words_.clear();
-  by_id_.resize(words_->model().vocabulary_size());
-  KINGLET_RETURN_IF_ERROR(predictor.Next(by_id_));
-  const WordTrie& trie = words_->trie();
-  const std::span<float> scores = scores_.scores();
-  for (uint32_t entry = 0; entry < trie.entries(); ++entry) {
-    const bool counts = !words_->Joins(entry) && (is_left_out_.empty() || !is_left_out_[entry]);
-    scores[entry] = counts ? by_id_[trie.value(entry)] : static_cast<float>(-kNever);
-  }
-  scores_.Finish();
-  log_unknown_ = words_->unknown() ? static_cast<double>(by_id_[*words_->unknown()]) : kLogUnknown;
+  version_ = mixed_version_ = 0;
+  next_.resize(words_->model().vocabulary_size());
+  KINGLET_RETURN_IF_ERROR(predictor.Next(next_));
   version_ = predictor.version();
   return {};
+}
+
+Status TypingDecoder::Prepare(WordPredictor& predictor) {
+  KINGLET_RETURN_IF_ERROR(Predict(predictor));
+  MixNext(mixed_before_);
+  return {};
+}
+
+TypingDecoder::Mix TypingDecoder::MixAfter(std::string_view before) const {
+  const double user = weights_.user * user_.words().share();
+  return {1 - user - weights_.spelling, user,
+          user_.words().Probabilities(TextOf(LowerLetters(before)))};
+}
+
+void TypingDecoder::Score(std::span<const float> by_id, const Mix& mix, EntryScores& out) const {
+  const WordTrie& trie = words_->trie();
+  const std::span<float> scores = out.scores();
+  const auto log_network = static_cast<float>(std::log(mix.network));
+  for (uint32_t entry = 0; entry < trie.entries(); ++entry) {
+    const bool counts = is_left_out_.empty() || !is_left_out_[entry];
+    scores[entry] = counts ? by_id[trie.value(entry)] + log_network : static_cast<float>(-kNever);
+  }
+  if (mix.user == 0) return;
+  for (const auto& [entry, number] : user_.listed()) {
+    if (mix.p[number] == 0 || scores[entry] == static_cast<float>(-kNever)) continue;
+    scores[entry] = static_cast<float>(
+        std::log(std::exp(static_cast<double>(scores[entry])) + mix.user * mix.p[number]));
+  }
+}
+
+void TypingDecoder::MixNext(const std::string& before) {
+  if (mixed_version_ == user_.version() && mixed_before_ == before) return;
+  mixed_version_ = 0;  // until all is there
+  mixed_before_ = before;
+  user_.Update();
+  after_.clear();
+  first_words_.clear();
+  const Mix mix = MixAfter(before);
+  Score(next_, mix, scores_);
+  for (uint32_t entry = 0; words_->has_joining() && entry < words_->trie().entries(); ++entry) {
+    if (words_->Joins(entry)) scores_.scores()[entry] = static_cast<float>(-kNever);
+  }
+  scores_.Finish();
+  const double unknown = words_->unknown() ? std::exp(double{next_[*words_->unknown()]}) : 0;
+  log_unknown_ = std::log(mix.network * unknown + weights_.spelling);
+  own_scores_ = EntryScores(user_.own().entries());
+  for (uint32_t entry = 0; entry < user_.own().entries(); ++entry) {
+    const uint32_t number = user_.own().value(entry);
+    const double p = mix.user * mix.p[number] + std::exp(log_unknown_ + user_.own_shares()[entry]);
+    const bool counts = IsAllowed(PlainLetters(user_.words().text(number)));
+    own_scores_.scores()[entry] = static_cast<float>(counts ? std::log(p) : -kNever);
+  }
+  own_scores_.Finish();
+  mixed_version_ = user_.version();
+}
+
+Result<TypingParts> TypingDecoder::PartsOf(WordPredictor& predictor, std::string_view before,
+                                           const std::string& word) {
+  KINGLET_RETURN_IF_ERROR(Predict(predictor));
+  TypingParts parts = {0, 0, 0};
+  const Letters lower = LowerLetters(word);
+  if (const auto entry = words_->EntryOf(word)) {
+    parts.network = std::exp(double{next_[words_->trie().value(*entry)]});
+  } else if (TextOf(lower) == word && !words_->IsListed(lower)) {
+    parts.spelling = std::exp(words_->LogShareOfUnknown(lower));
+    if (words_->unknown()) {
+      parts.network = std::exp(double{next_[*words_->unknown()]}) * parts.spelling;
+    }
+  }
+  const double share = user_.words().share();
+  const auto number = user_.words().Find(word);
+  const double own =
+      number ? user_.words().Probabilities(TextOf(LowerLetters(before)))[*number] : 0;
+  parts.user = share * own + (1 - share) * parts.network;
+  return parts;
 }
 
 Result<const EntryScores*> TypingDecoder::ScoresAfter(WordPredictor& predictor, uint32_t id) {
@@ -82,6 +150,7 @@ Result<const EntryScores*> TypingDecoder::ScoresAfter(WordPredictor& predictor, 
     std::rotate(place, place + 1, after_.end());
     return &after_.back().scores;
   }
+  by_id_.resize(next_.size());
   KINGLET_RETURN_IF_ERROR(predictor.After(id, by_id_));
   if (after_.size() == kContextsKept) {
     std::rotate(after_.begin(), after_.begin() + 1, after_.end());
@@ -90,11 +159,10 @@ Result<const EntryScores*> TypingDecoder::ScoresAfter(WordPredictor& predictor, 
   }
   EntryScores& made = after_.back().scores;
   after_.back().id = UINT32_MAX;  // until all scores are there
-  const WordTrie& trie = words_->trie();
-  for (uint32_t entry = 0; entry < trie.entries(); ++entry) {
-    const bool counts = is_left_out_.empty() || !is_left_out_[entry];
-    const auto space = static_cast<float>(words_->Joins(entry) ? 0 : costs_.errors().missing_space);
-    made.scores()[entry] = counts ? by_id_[trie.value(entry)] - space : static_cast<float>(-kNever);
+  Score(by_id_, MixAfter(words_->Text(id)), made);
+  const auto space = static_cast<float>(costs_.errors().missing_space);
+  for (uint32_t entry = 0; entry < words_->trie().entries(); ++entry) {
+    if (!words_->Joins(entry)) made.scores()[entry] -= space;
   }
   made.Finish();
   after_.back().id = id;
@@ -111,6 +179,7 @@ class TypingDecoder::Search {
     decoder_.costs_.Set(words_.trie(), question_.touches, question_.errors);
     OfferTyped();
     OfferWords();
+    OfferUserWords();
     KINGLET_RETURN_IF_ERROR(cancelled_);
     if (!was_stopped_) KINGLET_RETURN_IF_ERROR(OfferTwoWords());
     KINGLET_RETURN_IF_ERROR(cancelled_);
@@ -155,14 +224,17 @@ class TypingDecoder::Search {
     return question;
   }
   std::vector<FoundWord> Find(const EntryScores& scores, const WordQuestion& question) {
+    return FindIn(words_.trie(), scores, decoder_.costs_, question);
+  }
+  std::vector<FoundWord> FindIn(const WordTrie& trie, const EntryScores& scores,
+                                const TouchCosts& costs, const WordQuestion& question) {
     const auto stop = [this] {
       if (!cancelled_.ok()) return true;
       cancelled_ = predictor_.TakeCancellation();
       return !cancelled_.ok() ||
              (question_.deadline && std::chrono::steady_clock::now() >= *question_.deadline);
     };
-    return decoder_.search_.Find(words_.trie(), scores, decoder_.costs_, question, stop,
-                                 was_stopped_);
+    return decoder_.search_.Find(trie, scores, costs, question, stop, was_stopped_);
   }
 
   void OfferTyped() {
@@ -180,8 +252,7 @@ class TypingDecoder::Search {
     if (letters.empty() || cost == kNever) return;
     const std::string text = TextOf(letters);
     const Letters lower = LowerLetters(text);
-    const uint32_t node = words_.trie().Find(lower);
-    if (node != 0 && words_.trie().FirstEntry(node) < words_.trie().FirstEntry(node + 1)) return;
+    if (words_.IsListed(lower)) return;
     if (!decoder_.IsAllowed(PlainLetters(text))) return;
     const double log_probability = decoder_.log_unknown_ + words_.LogShareOfUnknown(lower);
     if (log_probability == -kNever || question_.count == 0) return;
@@ -201,6 +272,27 @@ class TypingDecoder::Search {
              word.cost,
              TypingCandidate::Kind::kWord,
              {words_.trie().value(word.entry), 0}});
+    }
+  }
+
+  void OfferUserWords() {
+    const WordTrie& own = decoder_.user_.own();
+    if (was_stopped_ || own.entries() == 0) return;
+    decoder_.own_costs_.Set(own, question_.touches, question_.errors);
+    WordQuestion question = Question(0, touches(), question_.is_finished, Capitals::kAsWritten);
+    question.lowest = Floor();
+    const auto written = [&](uint32_t entry) {
+      return WithCapitals(decoder_.user_.words().text(own.value(entry)), question_.capitals);
+    };
+    if (question_.capitals != Capitals::kAsWritten) {
+      question.alike = [&](uint32_t a, uint32_t b) { return written(a) == written(b); };
+    }
+    for (const FoundWord& word : FindIn(own, decoder_.own_scores_, decoder_.own_costs_, question)) {
+      Offer({written(word.entry),
+             static_cast<double>(decoder_.own_scores_[word.entry]),
+             word.cost,
+             TypingCandidate::Kind::kUserWord,
+             {words_.unknown().value_or(0), 0}});
     }
   }
 
@@ -325,7 +417,8 @@ void TypingDecoder::KeepFirstWords(const TypingQuestion& question) {
 }
 
 Result<TypingAnswer> TypingDecoder::Find(WordPredictor& predictor, const TypingQuestion& question) {
-  KINGLET_RETURN_IF_ERROR(Prepare(predictor));
+  KINGLET_RETURN_IF_ERROR(Predict(predictor));
+  MixNext(question.before);
   KeepFirstWords(question);
   // Contexts with one more word have the cost of a missing space in them.
   if (question.errors.missing_space != costs_.errors().missing_space) after_.clear();

@@ -16,6 +16,7 @@
 #include "runtime/typing/letters.h"
 #include "runtime/typing/touches.h"
 #include "runtime/typing/typing_vocabulary.h"
+#include "runtime/typing/user_overlay.h"
 #include "runtime/typing/word_search.h"
 
 namespace kinglet::typing {
@@ -34,8 +35,25 @@ class WordPredictor {
   virtual Status TakeCancellation() { return {}; }
 };
 
+// What the probability of a word is made of: (1 - user - spelling) of the network's, `user` of the
+// person's words and `spelling` of the letters of words that the vocabulary lacks.
+struct TypingWeights {
+  double user = 0.1, spelling = 1e-5;
+};
+
+// The probabilities of one word that are mixed. Each adds up to 1 over all words; the user's is the
+// network's as far as the list of the person's words is not trusted.
+struct TypingParts {
+  double network, user, spelling;
+  double Mixed(const TypingWeights& weights) const {
+    return (1 - weights.user - weights.spelling) * network + weights.user * user +
+           weights.spelling * spelling;
+  }
+};
+
 struct TypingQuestion {
   Touches touches;
+  std::string before;  // the word before, of any kind; empty for none
   ErrorCosts errors;
   Capitals capitals = Capitals::kAsWritten;
   bool is_finished = false;  // the word ends here; otherwise letters may follow
@@ -50,12 +68,13 @@ struct TypingCandidate {
     kWord,      // one token of the vocabulary
     kTwoWords,  // two tokens, with a space or joined
     kTyped,     // the likeliest letters as they were typed
+    kUserWord,  // a word of the person that the vocabulary lacks
   };
   std::string text;
   double log_probability;  // of the text after the context
   double cost;             // of the typing errors
   Kind kind;
-  uint32_t ids[2];  // the tokens; the unknown one for kTyped
+  uint32_t ids[2];  // the tokens; the unknown one for kTyped and kUserWord
 
   double score() const { return log_probability - cost; }
 };
@@ -86,14 +105,23 @@ class TypingDecoder {
   // are.
   void SetAllowed(std::span<const std::string> words);
 
+  // The person's own words.
+  UserOverlay& user() { return user_; }
+  // REQUIRES: weights of at least 0 whose sum is below 1.
+  void SetWeights(const TypingWeights& weights);
+
   // The candidates of the highest score, which is the log-probability minus the cost. Candidates
-  // are: every word; the typed letters, where each touch has a character and they are no word; and
-  // two words without their space, of which the first is one of the kFirstWords best words that end
-  // at a touch. Of candidates that read alike the best counts. Equal scores are in the order of the
-  // words' letters. Errors: those of the predictor.
+  // are: every word of the vocabulary and of the person; the typed letters, where each touch has a
+  // character and they are no word of the vocabulary; and two words of the vocabulary without their
+  // space, of which the first is one of the kFirstWords best words that end at a touch. Of
+  // candidates that read alike the best counts. Equal scores are in the order of the words'
+  // letters. Errors: those of the predictor.
   Result<TypingAnswer> Find(WordPredictor& predictor, const TypingQuestion& question);
   // Computes what Find needs about the context, so that the next call takes less time.
   Status Prepare(WordPredictor& predictor);
+  // The parts of the probability of a word that is no two words.
+  Result<TypingParts> PartsOf(WordPredictor& predictor, std::string_view before,
+                              const std::string& word);
 
  private:
   class Search;
@@ -101,6 +129,18 @@ class TypingDecoder {
     uint32_t id;
     EntryScores scores;
   };
+  // How much the network and the person's words count, and the probabilities of these.
+  struct Mix {
+    double network, user;
+    std::vector<double> p;  // by number
+  };
+  Mix MixAfter(std::string_view before) const;
+  // What is mixed of the probability of each entry. `by_id` has the network's.
+  void Score(std::span<const float> by_id, const Mix& mix, EntryScores& out) const;
+  // Computes scores for the word that follows `before`.
+  void MixNext(const std::string& before);
+  // Asks the predictor about the next word.
+  Status Predict(WordPredictor& predictor);
   bool IsAllowed(const Letters& plain) const;
   void UpdateAllowed();
   // Forgets first words that the question may not have.
@@ -110,12 +150,20 @@ class TypingDecoder {
   std::shared_ptr<const TypingVocabulary> words_;
   std::set<Letters> blocked_, allowed_;  // plain letters
   std::vector<bool> is_left_out_;        // by entry; empty if all are candidates
+  UserOverlay user_;
+  TypingWeights weights_;
   WordSearch search_;
   TouchCosts costs_;
   // The context that was asked about last; 0 for none.
   uint64_t version_ = 0;
-  std::vector<float> by_id_;
+  std::vector<float> next_;   // by id, of the network
+  std::vector<float> by_id_;  // the same after one more token
+  // The words before and the version of the person's words of the scores; 0 for none.
+  std::string mixed_before_;
+  uint64_t mixed_version_ = 0;
   EntryScores scores_;
+  EntryScores own_scores_;  // of user_.own()
+  TouchCosts own_costs_;
   EntryScores joining_;  // 0 for words that join; empty if there are none
   double log_unknown_ = 0;
   TypingQuestion asked_;

@@ -61,7 +61,7 @@ Result<std::shared_ptr<const TypingVocabulary>> TypingVocabulary::Of(
                        std::to_string(letters.size()));
   }
   made->letters_ = LetterModel(words);
-  double listed = 0;
+  double listed = std::exp(made->letters_.LogProbability({}));  // no letters are no word
   std::sort(words.begin(), words.end());
   for (size_t i = 0; i < words.size(); ++i) {
     if (i > 0 && words[i].first == words[i - 1].first) continue;
@@ -83,6 +83,20 @@ Result<std::shared_ptr<const TypingVocabulary>> TypingVocabulary::Of(
 std::string TypingVocabulary::Text(uint32_t id) const {
   return model_->text() != nullptr ? model_->text()->Spell(id).text
                                    : model_->vocabulary()->Word(id);
+}
+
+bool TypingVocabulary::IsListed(const Letters& lower) const {
+  const uint32_t node = trie_.Find(lower);
+  return node != 0 && trie_.FirstEntry(node) < trie_.FirstEntry(node + 1);
+}
+
+std::optional<uint32_t> TypingVocabulary::EntryOf(const std::string& text) const {
+  const uint32_t node = trie_.Find(LowerLetters(text));
+  if (node == 0) return std::nullopt;
+  for (uint32_t entry = trie_.FirstEntry(node); entry < trie_.FirstEntry(node + 1); ++entry) {
+    if (!Joins(entry) && Text(trie_.value(entry)) == text) return entry;
+  }
+  return std::nullopt;
 }
 
 }  // namespace kinglet::typing

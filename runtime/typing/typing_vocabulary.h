@@ -33,6 +33,11 @@ class TypingVocabulary {
   std::string Text(uint32_t id) const;
   std::optional<uint32_t> unknown() const { return unknown_; }
 
+  // Whether words in lower case include this one.
+  bool IsListed(const Letters& lower) const;
+  // The entry of a word of its own with exactly this text.
+  std::optional<uint32_t> EntryOf(const std::string& text) const;
+
   // The natural logarithm of the share that a word which the vocabulary lacks has of the
   // probability of all such words, by its letters. Shares of all of them add up to 1.
   double LogShareOfUnknown(const Letters& word) const {

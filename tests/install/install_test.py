@@ -171,7 +171,7 @@ def main():
         # A copy of the example outside the project, by CMake.
         examples = work / "examples"
         examples.mkdir()
-        for name in ("stream.c", "beam.c", "CMakeLists.txt"):
+        for name in ("stream.c", "beam.c", "keyboard.c", "CMakeLists.txt"):
             (examples / name).write_bytes((demo.parent / name).read_bytes())
         run(cmake, "-G", "Ninja", "-S", examples, "-B", work / "build", f"-DCMAKE_C_COMPILER={compiler}",
             f"-DCMAKE_C_FLAGS={' '.join(strict)}", f"-DCMAKE_PREFIX_PATH={prefix}")
@@ -196,6 +196,16 @@ def main():
                f"{tokens} tokens by stream, {score['tokens']} by score")
         expect(abs(mean - score["nll"]) < 1e-4 and abs(perplexity - score["ppl"]) < 0.01 * perplexity,
                f"stream: {mean}, {perplexity}; score: {score}")
+
+        # Words as they are typed: a new one is found from its first letters the next time.
+        typed = [run(work / "build" / "keyboard", model, work / "words", "the zyxwvly war").splitlines()
+                 for _ in range(2)]
+        expect([line.split()[0] for line in typed[0][1:3]] == ["t", "th"], f"keyboard: {typed[0]}")
+        expect([any(line.split()[:2] == ["zyx", "zyxwvly"] for line in lines) for lines in typed]
+               == [False, True], f"the word was not learned: {typed}")
+        failed = subprocess.run([work / "build" / "keyboard", text, work / "words", "the"],
+                                stderr=subprocess.PIPE, text=True)
+        expect(failed.returncode == 1 and failed.stderr.startswith("keyboard: "), f"{failed}")
 
         # The beam's sequences, word by word.
         rescore = work / "rescore"

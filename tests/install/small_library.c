@@ -2,7 +2,8 @@
 // process grew by. Linked with the ordinary library and with the small one, for
 // small_library_test.py.
 //
-//   small_library MODEL.kgl TEXT [BACKEND, or archives: makes a compressor]
+//   small_library MODEL.kgl TEXT [BACKEND, or archives: makes a compressor,
+//                                 or typing: prints what each function of typing.h answers]
 #include <kinglet/kinglet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,28 @@ static long private_memory(void) {
   return dirty;
 }
 
+// The small library makes no decoder, so that there is none to give to the other functions.
+static void ask_typing(const kinglet_model* model) {
+  kinglet_typing* typing = NULL;
+#define ASK(function, ...)                                                    \
+  do {                                                                        \
+    const kinglet_status status = function(__VA_ARGS__);                      \
+    printf("%s: %s\n", kinglet_status_name(status), kinglet_error_message()); \
+  } while (0)
+  ASK(kinglet_typing_create, model, &typing);
+  ASK(kinglet_typing_set_blocked, typing, NULL, NULL, 0);
+  ASK(kinglet_typing_set_allowed, typing, NULL, NULL, 0);
+  ASK(kinglet_typing_prepare, typing, NULL, 0);
+  ASK(kinglet_typing_find, typing, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL,
+      NULL);
+  ASK(kinglet_typing_open_words, typing, "words");
+  ASK(kinglet_typing_learn, typing, NULL, "word");
+  ASK(kinglet_typing_unlearn, typing, "word", NULL);
+  ASK(kinglet_typing_forget, typing);
+  ASK(kinglet_typing_list, typing, 0, NULL, 0, NULL, NULL, NULL, NULL);
+  ASK(kinglet_typing_set_weights, typing, 0, 0);
+}
+
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   static char text[MOST_BYTES];
@@ -43,9 +66,15 @@ int main(int argc, char** argv) {
   kinglet_model_options options;
   check(kinglet_model_options_init(&options, sizeof options));
   const int archives = argc > 3 && strcmp(argv[3], "archives") == 0;
-  if (argc > 3 && !archives) options.backend = argv[3];
+  const int types = argc > 3 && strcmp(argv[3], "typing") == 0;
+  if (argc > 3 && !archives && !types) options.backend = argv[3];
   kinglet_model* model = NULL;
   check(kinglet_model_open(argv[1], &options, &model));
+  if (types) {
+    ask_typing(model);
+    kinglet_model_close(model);
+    return 0;
+  }
   if (archives) {
     kinglet_coder* coder = NULL;
     check(kinglet_compressor_create(model, NULL, &coder));

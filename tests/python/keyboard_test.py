@@ -17,7 +17,8 @@ def finds_words(model):
     keyboard.prepare(session)
     found = keyboard.find(session, "worl", 3)
     assert found[0].text == "world" and found[0].kind == "word" and found[0].cost == 0, found
-    assert found[0].log_probability == session.log_probability(model.vocabulary.id("world"))
+    expected = session.log_probability(model.vocabulary.id("world"))
+    assert abs(found[0].log_probability - expected) < 1e-4
     assert keyboard.complete
     assert keyboard.find(session, "wrold", 1, finished=True)[0].text == "world"
     assert keyboard.find(session, "wrold", 1, finished=True, capitals="all")[0].text == "WORLD"
@@ -34,6 +35,34 @@ def finds_words(model):
     assert two.text.lower() == "world war" and two.kind == "two_words", two
     keyboard.find(session, "thethethethethethethethe", 3, deadline=1)
     assert not keyboard.complete
+
+
+def learns_words(model, path):
+    session = model.session()
+    session.step(model.vocabulary.id("the"))
+    keyboard = model.keyboard()
+    keyboard.open_words(path)
+    assert keyboard.words() == {}
+    for word in ("Ringelnatz", "caf\u00e9s", "Ringelnatz"):
+        keyboard.learn(word, before="the")
+    assert keyboard.words() == {"Ringelnatz": 2, "caf\u00e9s": 1}
+    found = keyboard.find(session, "ringe", 1, before="The")[0]
+    assert (found.text, found.kind) == ("Ringelnatz", "user_word"), found
+    refused(kinglet.ReadFailed, lambda: model.keyboard().open_words(path), "open")
+    del keyboard
+    keyboard = model.keyboard()
+    keyboard.open_words(path)
+    assert keyboard.words()["Ringelnatz"] == 2
+    keyboard.set_weights(0.3, 0.001)
+    assert keyboard.find(session, "ringe", 1, before="The")[0].log_probability > \
+        found.log_probability
+    assert (keyboard.unlearn("ringelnatz"), keyboard.unlearn("ringelnatz")) == (1, 0)
+    assert keyboard.find(session, "ringe", 1)[0].text != "Ringelnatz"
+    keyboard.forget()
+    assert keyboard.words() == {}
+    refused(kinglet.InvalidArgument, lambda: keyboard.learn("two words"), "word")
+    refused(kinglet.InvalidArgument, lambda: keyboard.learn("a\0b"), "word")
+    refused(kinglet.InvalidArgument, lambda: keyboard.set_weights(1, 0), "weights")
 
 
 def refuses(model):
@@ -54,6 +83,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         model = kinglet.Model(demo(folder))
         finds_words(model)
+        learns_words(model, folder + "/words")
         refuses(model)
     return 0
 

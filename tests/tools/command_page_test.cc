@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/typing/user_words_file.h"
 #include "tests/support/classifier_builder.h"
 #include "tests/support/masked_builder.h"
 #include "tests/support/translation_builder.h"
@@ -78,6 +79,9 @@ void WriteFiles(const CommandFolder& folder) {
   folder.Write("nbest.tsv", "u\t-1\tthe w3\nu\t-2\tthe w4\nv\t-1\tw5\n");
   folder.Write("references.tsv", "u\tthe w4\nv\tw5\n");
   folder.Write("lists.txt", "3 9 3\n5\n0 1\n");
+  typing::UserWords words;
+  auto words_file = typing::UserWordsFile::Open(folder.Path("words"), words);
+  EXPECT_TRUE(words_file.ok() && words_file->Append({"the", "wren", 1, 1}).ok());
   const std::string damaged = folder.Read("model.kgl");
   folder.Write("damaged.kgl", damaged.substr(0, damaged.size() - 1));
   std::filesystem::copy(KINGLET_TEST_DATA "/micronet-small-fp32", folder.Path("checkpoint"),

@@ -59,9 +59,9 @@ class MadeUpText : public TextPredictor {
 TEST(Typist, ExactTouchesFindTheWords) {
   typing::TypingDecoder decoder(typing::WordsOf(typing::MadeUpWords(150)));
   const KeyboardLayout layout = KeyboardLayout::Usual();
-  std::vector<uint32_t> text;
-  for (uint32_t i = 0; i < 100; ++i) text.push_back(i * 7 % 150);
-  TypingRun run = {layout, {0, 0, 0, 0, 1}, true, 60, [] { return Status(); }};
+  TokenSequence text;
+  for (uint32_t i = 0; i < 100; ++i) text.ids.push_back(i * 7 % 150);
+  TypingRun run = {layout, {0, 0, 0, 0, 1}, true, 60, false, false, [] { return Status(); }};
   MadeUpText predictor;
   const auto figures = SimulateTyping(text, predictor, decoder, run);
   ASSERT_TRUE(figures.ok()) << figures.status().message();
@@ -74,6 +74,55 @@ TEST(Typist, ExactTouchesFindTheWords) {
   run.check = [] { return Status(KINGLET_CANCELLED, "stopped"); };
   EXPECT_EQ(SimulateTyping(text, predictor, decoder, run).status().code(), KINGLET_CANCELLED);
   EXPECT_EQ(SimulateTyping({}, predictor, decoder, run)->words, 0u);
+}
+
+// Words that the vocabulary lacks, three times each: learned, they cost fewer keystrokes.
+TEST(Typist, LearnedWordsSaveKeystrokes) {
+  typing::TypingDecoder decoder(typing::WordsOf(typing::MadeUpWords(150)));
+  const KeyboardLayout layout = KeyboardLayout::Usual();
+  TokenSequence text;
+  const char* const names[] = {"Ringelnatz", "xyzzyplugh", "kinglets", "Wolpertinger"};
+  for (uint32_t i = 0; i < 60; ++i) {
+    text.ids.push_back(i % 5 == 0 ? 2 : i * 7 % 150);
+    if (i % 5 == 0) text.typed.Add(i, names[i / 5 % 4]);
+  }
+  TypingRun run = {layout, {0, 0, 0, 0, 1}, true, 60, true, false, [] { return Status(); }};
+  TypingFigures figures[2];
+  for (size_t i = 0; i < 2; ++i) {
+    MadeUpText predictor;
+    run.learns = i == 1;
+    const auto typed = SimulateTyping(text, predictor, decoder, run);
+    ASSERT_TRUE(typed.ok()) << typed.status().message();
+    figures[i] = *typed;
+    for (const auto& unlisted : typed->unlisted) EXPECT_EQ(unlisted.words, 4u);
+    EXPECT_NEAR(typed->unlisted[0].keystroke_savings, 0, 0.05);
+  }
+  EXPECT_NEAR(figures[0].unlisted[2].keystroke_savings, 0, 0.05);
+  EXPECT_GT(figures[1].unlisted[1].keystroke_savings, 0.2);
+  EXPECT_GT(figures[1].unlisted[2].keystroke_savings, 0.2);
+  EXPECT_GT(figures[1].keystroke_savings, figures[0].keystroke_savings);
+}
+
+// A text whose words are all the person's, and one without any that return.
+TEST(Typist, WeightsAreThoseThatMakeTheTextLikeliest) {
+  const auto words = typing::WordsOf(typing::MadeUpWords(150));
+  const auto check = [] { return Status(); };
+  double user[2];
+  for (const uint32_t kinds : {3U, 140U}) {
+    typing::TypingDecoder decoder(words);
+    TokenSequence text;
+    for (uint32_t i = 0; i < 140; ++i) text.ids.push_back(8 + i % kinds);
+    MadeUpText predictor;
+    const auto tuned = TuneTyping(text, predictor, decoder, check);
+    ASSERT_TRUE(tuned.ok()) << tuned.status().message();
+    EXPECT_GT(tuned->words, 100u);
+    EXPECT_LT(tuned->after, tuned->before);
+    EXPECT_GT(tuned->weights.spelling, 0);
+    EXPECT_LT(tuned->weights.user + tuned->weights.spelling, 1);
+    user[kinds == 3 ? 0 : 1] = tuned->weights.user;
+  }
+  EXPECT_GT(user[0], 0.9);
+  EXPECT_LT(user[1], user[0]);
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // Every function of the C interface, called by a host with any float environment: the bits, texts
 // and refusals of a host with the usual one, and the host's environment is as it was.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -364,12 +366,26 @@ void AskTyping(Caller& call, const kinglet_model* model) {
   const uint64_t offsets[] = {0, 2};
   CALL(kinglet_typing_set_blocked, typing, "w4", offsets, 1U);
   CALL(kinglet_typing_set_allowed, typing, nullptr, nullptr, 0U);
+  char path[] = "/tmp/kinglet-words-XXXXXX";
+  const int made = mkstemp(path);
+  EXPECT_GE(made, 0);
+  close(made);
+  CALL(kinglet_typing_open_words, typing, path);
+  CALL(kinglet_typing_learn, typing, "the", "w15");
+  CALL(kinglet_typing_learn, typing, nullptr, "w16x");
+  CALL(kinglet_typing_learn, typing, nullptr, "w17x");
+  CALL(kinglet_typing_unlearn, typing, "w16x", nullptr);
+  CALL(kinglet_typing_set_weights, typing, 0.25, 0.01);
+  CALL(kinglet_typing_list, typing, 2U, out.text, sizeof out.text, &out.needed, nullptr, nullptr,
+       nullptr);
   CALL(kinglet_typing_prepare, typing, session, 0U);
   double log_probabilities[3] = {}, found_costs[3] = {};
   uint32_t kinds[3] = {};
   int32_t complete = 0;
   CALL(kinglet_typing_find, typing, session, 0U, &input, 3U, out.text, sizeof out.text, &out.needed,
        nullptr, log_probabilities, found_costs, kinds, nullptr, &complete);
+  CALL(kinglet_typing_forget, typing);
+  unlink(path);
   CALL(kinglet_session_destroy, session);
   CALL(kinglet_typing_destroy, typing);
 }

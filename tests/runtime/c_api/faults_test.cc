@@ -196,6 +196,49 @@ TEST(CApi, RunningOutOfMemoryLeavesTheTextThatWasRead) {
   kinglet_model_close(model);
 }
 
+TEST(CApi, RunningOutOfMemoryLeavesWordsAsTheyWere) {
+  const std::vector<std::byte> bytes = *SerialiseModel(TinyMicronet());
+  kinglet_model* model = nullptr;
+  ASSERT_EQ(kinglet_model_open_memory(bytes.data(), bytes.size(), nullptr, &model), KINGLET_OK);
+  kinglet_session* session = nullptr;
+  ASSERT_EQ(kinglet_session_create(model, nullptr, &session), KINGLET_OK);
+  ASSERT_EQ(kinglet_session_step(session, 0, 0), KINGLET_OK);
+  kinglet_typing* typing = nullptr;
+  FailEachAllocation(
+      "create", [&] { return kinglet_typing_create(model, &typing); },
+      [&] { ASSERT_EQ(typing, nullptr); });
+  uint64_t words = 0, uses[4] = {0}, expected = 0;
+  const auto expect_words = [&] {
+    ASSERT_EQ(kinglet_typing_list(typing, 4, nullptr, 0, nullptr, nullptr, uses, &words),
+              KINGLET_OK);
+    ASSERT_EQ(words, expected);
+  };
+  for (const char* const word : {"kinglet", "a-word-that-no-short-string-holds"}) {
+    FailEachAllocation(
+        "learn", [&] { return kinglet_typing_learn(typing, "after", word); }, expect_words);
+    ++expected;
+    expect_words();
+    EXPECT_EQ(uses[0] + uses[1], expected);
+  }
+  kinglet_typing_input input;
+  ASSERT_EQ(kinglet_typing_input_init(&input, sizeof input), KINGLET_OK);
+  char texts[4096] = "*";
+  FailEachAllocation(
+      "find",
+      [&] {
+        return kinglet_typing_find(typing, session, 0, &input, 30, texts, sizeof texts, nullptr,
+                                   nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+      },
+      [&] { ASSERT_STREQ(texts, "*"); });
+  uint64_t removed = 0;
+  FailEachAllocation(
+      "unlearn", [&] { return kinglet_typing_unlearn(typing, "kinglet", &removed); }, expect_words);
+  EXPECT_EQ(removed, 1u);
+  kinglet_typing_destroy(typing);
+  kinglet_session_destroy(session);
+  kinglet_model_close(model);
+}
+
 // Everything that a caller sees of a session: positions, probabilities and states of its lanes.
 std::vector<std::vector<unsigned char>> Picture(kinglet_session* session, uint32_t lanes) {
   std::vector<std::vector<unsigned char>> picture;

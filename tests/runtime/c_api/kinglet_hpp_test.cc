@@ -257,13 +257,30 @@ TEST(KingletHpp, Typing) {
   EXPECT_TRUE(found->complete);
   EXPECT_EQ(found->candidates[0].text, "w15");
   EXPECT_EQ(found->candidates[0].cost, 1);
-  EXPECT_EQ(found->candidates[0].log_probability, *session.LogProbability(15));
+  EXPECT_NEAR(found->candidates[0].log_probability, *session.LogProbability(15), 1e-4);
   EXPECT_EQ(typing.Find(session, input, 3000)->candidates[0].text, "w15");
   ASSERT_TRUE(typing.SetBlocked({"w3", "W15"}).ok());
   EXPECT_NE(typing.Find(session, input, 3)->candidates[0].text, "w15");
   ASSERT_TRUE(typing.SetBlocked({}).ok());
   ASSERT_TRUE(typing.SetAllowed({"w16"}).ok());
   EXPECT_EQ(typing.Find(session, input, 3)->candidates[0].text, "w16");
+  ASSERT_TRUE(typing.SetAllowed({}).ok());
+
+  ASSERT_TRUE(typing.SetWeights(0.5, 0.001).ok());
+  ASSERT_TRUE(typing.Learn("the", "w15s").ok());
+  ASSERT_TRUE(typing.Learn("the", "W").ok());
+  const auto words = typing.List();
+  ASSERT_TRUE(words.ok() && words->size() == 2u);
+  EXPECT_EQ((*words)[1].text, "w15s");
+  EXPECT_EQ((*words)[1].uses, 1u);
+  input.options().finished = 0;
+  input.SetBefore("The");
+  EXPECT_EQ(typing.Find(session, input, 1)->candidates[0].kind, KINGLET_TYPING_USER_WORD);
+  EXPECT_EQ(*typing.Unlearn("w15s"), 1u);
+  EXPECT_NE(typing.Find(session, input, 1)->candidates[0].text, "w15s");
+  ASSERT_TRUE(typing.Forget().ok());
+  EXPECT_TRUE(typing.List()->empty());
+  EXPECT_EQ(typing.OpenWords("/").code(), KINGLET_IO_ERROR);
   EXPECT_EQ(kinglet::Typing::Create(OpenModel(TEST_MODEL_IDS_ONLY)).status().code(),
             KINGLET_UNSUPPORTED);
 }

@@ -223,6 +223,7 @@ void ExpectSame(const TypingAnswer& answer, const std::vector<Brute>& expected,
 TEST(TypingDecoder, EqualsBruteForceForAThousandWords) {
   const std::vector<std::string> words = MadeUpWords(200);
   TypingDecoder decoder(WordsOf(words));
+  decoder.SetWeights({0, 0});
   const BruteForce brute(words, decoder.words(), false);
   const double noises[] = {0.2, 0.5, 0.8};
   for (size_t noise = 0; noise < 3; ++noise) {
@@ -247,6 +248,7 @@ TEST(TypingDecoder, EqualsBruteForceWithTwoWords) {
   std::vector<std::string> words = MadeUpWords(70);
   words.insert(words.end(), {"don", "it", "'t", "'s", "'ll"});
   TypingDecoder decoder(WordsOf(words, TextTables{false, WordRule{WordRule::Rule::kWikiText}}));
+  decoder.SetWeights({0, 0});
   const BruteForce brute(words, decoder.words(), true);
   size_t of_two_words = 0;
   for (uint64_t i = 0; i < 120; ++i) {
@@ -378,6 +380,7 @@ TEST(TypingDecoder, WithoutWordsThereAreLettersOnly) {
 
 TEST(TypingDecoder, TypedLettersAreACandidate) {
   TypingDecoder decoder(WordsOf(MadeUpWords(300)));
+  decoder.SetWeights({0, 0});
   MadeUpPredictor predictor;
   TypingQuestion question;
   question.touches = Exactly("kqzx");

@@ -1,0 +1,193 @@
+#include "runtime/typing/user_words_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "format/digest.h"
+#include "format/write_file.h"
+
+namespace kinglet::typing {
+namespace {
+
+// The first bytes of the file. Uses follow: the size of what follows the checksum in two bytes, the
+// checksum in four, uses, last use and the size of the word before as numbers of seven bits a byte,
+// the word before, the word. All numbers are little-endian.
+constexpr std::string_view kFileStart = "kinglet words 1\n";
+constexpr size_t kUseStart = 6, kMostUse = 4096;
+constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+
+void AppendFixed(uint64_t number, size_t bytes, std::string& out) {
+  for (size_t i = 0; i < bytes; ++i) out += static_cast<char>(number >> (8 * i) & 0xFF);
+}
+
+uint64_t FixedAt(std::string_view bytes) {
+  uint64_t number = 0;
+  for (size_t i = bytes.size(); i-- > 0;) {
+    number = number << 8 | static_cast<unsigned char>(bytes[i]);
+  }
+  return number;
+}
+
+void AppendNumber(uint64_t number, std::string& out) {
+  for (; number >= 0x80; number >>= 7) out += static_cast<char>(number | 0x80);
+  out += static_cast<char>(number);
+}
+
+std::optional<uint32_t> TakeNumber(std::string_view& bytes) {
+  uint64_t number = 0;
+  for (unsigned shift = 0; shift < 35 && !bytes.empty(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(bytes.front());
+    bytes.remove_prefix(1);
+    number |= uint64_t{byte & 0x7FU} << shift;
+    if (byte < 0x80) {
+      return number > UINT32_MAX ? std::nullopt : std::optional(static_cast<uint32_t>(number));
+    }
+  }
+  return std::nullopt;
+}
+
+uint64_t ChecksumOf(std::string_view contents) {
+  return Digest64(std::as_bytes(std::span(contents))) & 0xFFFFFFFF;
+}
+
+void AppendUse(const WordUses& use, std::string& out) {
+  std::string contents;
+  AppendNumber(use.uses, contents);
+  AppendNumber(use.last, contents);
+  AppendNumber(use.before.size(), contents);
+  contents += use.before + use.word;
+  AppendFixed(contents.size(), 2, out);
+  AppendFixed(ChecksumOf(contents), 4, out);
+  out += contents;
+}
+
+// Takes the use with which the bytes begin; nullopt, and no bytes, if they begin with none.
+std::optional<WordUses> TakeUse(std::string_view& bytes) {
+  if (bytes.size() < kUseStart) return std::nullopt;
+  const auto size = static_cast<size_t>(FixedAt(bytes.substr(0, 2)));
+  if (size > kMostUse || size > bytes.size() - kUseStart) return std::nullopt;
+  std::string_view contents = bytes.substr(kUseStart, size);
+  if (FixedAt(bytes.substr(2, 4)) != ChecksumOf(contents)) return std::nullopt;
+  const auto uses = TakeNumber(contents), last = TakeNumber(contents),
+             before = TakeNumber(contents);
+  if (!uses || !last || !before || *before >= contents.size()) return std::nullopt;
+  WordUses use = {std::string(contents.substr(0, *before)), std::string(contents.substr(*before)),
+                  *uses, *last};
+  if (!UserWords::CanPrecede(use.before) || !UserWords::CanLearn(use.word)) return std::nullopt;
+  bytes.remove_prefix(kUseStart + size);
+  return use;
+}
+
+}  // namespace
+
+UserWordsFile::UserWordsFile(UserWordsFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      bytes_(other.bytes_),
+      replaced_bytes_(other.replaced_bytes_) {}
+
+UserWordsFile& UserWordsFile::operator=(UserWordsFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(descriptor_, other.descriptor_);
+  bytes_ = other.bytes_;
+  replaced_bytes_ = other.replaced_bytes_;
+  return *this;
+}
+
+UserWordsFile::~UserWordsFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Status UserWordsFile::Fail(const char* where, const char* expected) const {
+  return Status::Refusal(KINGLET_IO_ERROR, path_, where, expected, std::strerror(errno));
+}
+
+Status UserWordsFile::Lock() {
+  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (descriptor_ < 0) return Fail("file", "one to read and write");
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return {};
+  if (errno != EWOULDBLOCK) return Fail("lock", "a file that can be locked");
+  return Status::Refusal(KINGLET_IO_ERROR, path_, "lock", "a file that no keyboard has open",
+                         "one that is open: close it there first");
+}
+
+Result<UserWordsFile> UserWordsFile::Open(const std::string& path, UserWords& words) {
+  UserWordsFile file(path);
+  KINGLET_RETURN_IF_ERROR(file.Lock());
+  struct stat facts {};
+  if (::fstat(file.descriptor_, &facts) != 0) return file.Fail("file", "one to read");
+  const auto refuse = [&](const std::string& found) {
+    return Status::Refusal(KINGLET_CORRUPT, path, "file",
+                           "a person's words, or a new name for them", found);
+  };
+  if (!S_ISREG(facts.st_mode)) return refuse("no regular file");
+  if (static_cast<uint64_t>(facts.st_size) > kMostBytes) return refuse("one above 64 MiB");
+  std::string bytes(static_cast<size_t>(facts.st_size), '\0');
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t got = ::pread(file.descriptor_, bytes.data() + done, bytes.size() - done,
+                                static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return file.Fail("file", "one to read");
+    if (got == 0) bytes.resize(done);
+    done += static_cast<size_t>(got);
+  }
+  const size_t start = std::min(bytes.size(), kFileStart.size());
+  if (bytes.compare(0, start, kFileStart, 0, start) != 0) return refuse("other contents");
+  bool is_whole = start == kFileStart.size();
+  std::string_view rest = std::string_view(bytes).substr(start);
+  std::vector<WordUses> all;
+  while (!rest.empty()) {
+    if (auto use = TakeUse(rest)) {
+      all.push_back(*std::move(use));
+    } else {
+      is_whole = false;
+      rest.remove_prefix(1);
+    }
+  }
+  words = UserWords(all);
+  file.bytes_ = bytes.size();
+  if (!is_whole) KINGLET_RETURN_IF_ERROR(file.Replace(words));
+  return file;
+}
+
+Status UserWordsFile::Append(const WordUses& use) {
+  std::string bytes;
+  AppendUse(use, bytes);
+  ssize_t written = 0;
+  do {
+    written = ::write(descriptor_, bytes.data(), bytes.size());
+  } while (written < 0 && errno == EINTR);
+  if (written == static_cast<ssize_t>(bytes.size())) {
+    bytes_ += bytes.size();
+    return {};
+  }
+  if (written >= 0) errno = ENOSPC;
+  const Status failed = Fail("use", "room for a word");
+  // Opening passes over what cannot be removed.
+  [[maybe_unused]] const int truncated = ::ftruncate(descriptor_, static_cast<off_t>(bytes_));
+  return failed;
+}
+
+Status UserWordsFile::Replace(const UserWords& words) {
+  std::string bytes(kFileStart);
+  for (const WordUses& use : words.All()) AppendUse(use, bytes);
+  KINGLET_RETURN_IF_ERROR(WriteFileAtomically(std::as_bytes(std::span(bytes)), path_));
+  // The old file stays locked until the new one is.
+  UserWordsFile replaced(path_);
+  KINGLET_RETURN_IF_ERROR(replaced.Lock());
+  std::swap(descriptor_, replaced.descriptor_);
+  bytes_ = replaced_bytes_ = bytes.size();
+  return {};
+}
+
+}  // namespace kinglet::typing

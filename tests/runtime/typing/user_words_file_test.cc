@@ -1,0 +1,107 @@
+#include "runtime/typing/user_words_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "tests/runtime/typing/user_words_fixture.h"
+
+namespace kinglet::typing {
+namespace {
+
+void SetBytes(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+ListedWords OpenAndList(const std::string& path) {
+  UserWords words;
+  const auto file = UserWordsFile::Open(path, words);
+  EXPECT_TRUE(file.ok()) << file.status().message();
+  return ListOf(words);
+}
+
+// The size that the issue asks for: 10,000 words, each used three times.
+TEST(UserWordsFile, TenThousandWordsTakeLessThanAMegabyte) {
+  const WordsFolder folder;
+  const std::string path = folder.file("words");
+  UserWords words;
+  auto file = UserWordsFile::Open(path, words);
+  ASSERT_TRUE(file.ok());
+  uint64_t longest = 0;
+  for (uint32_t i = 0; i < 30000; ++i) {
+    const WordUses use = {"before" + std::to_string(i % 3000),
+                          "invented" + std::to_string(i % 10000), 1, words.next_use()};
+    ASSERT_TRUE(file->Append(use).ok());
+    words.Learn(use.before, use.word);
+    if (file->is_long()) {
+      ASSERT_TRUE(file->Replace(words).ok());
+    }
+    longest = std::max<uint64_t>(longest, std::filesystem::file_size(path));
+  }
+  EXPECT_LT(longest, 1000000u);
+  EXPECT_EQ(ListOf(words).size(), 10000u);
+  file = Status(KINGLET_INTERNAL, "closed");
+  EXPECT_EQ(OpenAndList(path), ListOf(words));
+}
+
+TEST(UserWordsFile, TruncatedAtAnyByteItOpensWithWhatWasWhole) {
+  const WordsFolder folder;
+  const std::string path = folder.file("words");
+  std::vector<ListedWords> after = {{}};  // by uses that are whole
+  std::vector<size_t> sizes;
+  {
+    UserWords words;
+    auto file = UserWordsFile::Open(path, words);
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    struct stat facts {};
+    ASSERT_EQ(stat(path.c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_mode & 0777, 0600u);
+    sizes.push_back(FileBytes(path).size());
+    for (const char* const word : {"kinglet", "wren", "caf\xC3\xA9", "kinglet", "Ringelnatz"}) {
+      ASSERT_TRUE(file->Append({"the", word, 1, words.next_use()}).ok());
+      words.Learn("the", word);
+      after.push_back(ListOf(words));
+      sizes.push_back(FileBytes(path).size());
+    }
+    UserWords others;
+    EXPECT_EQ(UserWordsFile::Open(path, others).status().code(), KINGLET_IO_ERROR);  // locked
+  }
+  const std::string all = FileBytes(path);
+  for (size_t size = 0; size <= all.size(); ++size) {
+    SetBytes(path, all.substr(0, size));
+    size_t whole = 0;
+    while (whole + 1 < sizes.size() && sizes[whole + 1] <= size) ++whole;
+    EXPECT_EQ(OpenAndList(path), after[whole]) << size;
+    // What was damaged is gone, and a word that is learned then stays.
+    UserWords words;
+    auto file = UserWordsFile::Open(path, words);
+    ASSERT_TRUE(file.ok() && file->Append({"", "later", 1, words.next_use()}).ok());
+    words.Learn("", "later");
+    file = Status(KINGLET_INTERNAL, "closed");
+    EXPECT_EQ(OpenAndList(path), ListOf(words)) << size;
+  }
+  // One damaged byte costs one use at most.
+  for (size_t at = sizes[0]; at < all.size(); ++at) {
+    std::string damaged = all;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x41);
+    SetBytes(path, damaged);
+    uint32_t uses = 0;
+    for (const auto& [word, count] : OpenAndList(path)) uses += count;
+    EXPECT_GE(uses, 4u) << at;
+  }
+}
+
+TEST(UserWordsFile, OtherFilesDoNotChange) {
+  const WordsFolder folder;
+  const std::string path = folder.file("notes");
+  SetBytes(path, "Dear diary, today nothing happened.\n");
+  UserWords words;
+  EXPECT_EQ(UserWordsFile::Open(path, words).status().code(), KINGLET_CORRUPT);
+  EXPECT_EQ(FileBytes(path), "Dear diary, today nothing happened.\n");
+  EXPECT_EQ(UserWordsFile::Open(folder.file("no/words"), words).status().code(), KINGLET_IO_ERROR);
+  EXPECT_EQ(UserWordsFile::Open(folder.file(""), words).status().code(), KINGLET_IO_ERROR);
+}
+
+}  // namespace
+}  // namespace kinglet::typing
