@@ -99,8 +99,9 @@ class Beam(Lanes):
 
     def _drop_ended(self) -> None:
         while self._ended:
-            number = c_uint64(self._ended.popleft())
+            number = c_uint64(self._ended[0])
             check(lib.kinglet_beam_drop(self._turn.handle, addressof(number), 1))
+            self._ended.popleft()
 
     def _query(self, count: int, call: Callable[[Any], int]) -> None:
         """Runs a call about `count` hypotheses; Ctrl-C ends a long one."""

@@ -24,6 +24,7 @@ bool SameVersionInCxx11();  // kinglet_h_cxx11.cc
 
 namespace {
 
+using kinglet::Beam;
 using kinglet::Model;
 using kinglet::Result;
 using kinglet::Session;
@@ -33,6 +34,7 @@ using kinglet::TextToken;
 
 static_assert(!std::is_copy_constructible_v<Model> && std::is_nothrow_move_constructible_v<Model>);
 static_assert(!std::is_copy_constructible_v<Session> && std::is_nothrow_move_assignable_v<Session>);
+static_assert(!std::is_copy_constructible_v<Beam> && std::is_nothrow_move_assignable_v<Beam>);
 static_assert(std::is_copy_constructible_v<State> && std::is_copy_assignable_v<State>);
 
 Model OpenModel(test_model which, const kinglet::ModelOptions& options = {}) {
