@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "tests/support/device_backends.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/transformer_builder.h"
@@ -206,9 +207,9 @@ class RandomSearch {
 
 // KINGLET_BEAM_CALLS=100000 makes the searches as long.
 void ExpectAsFromTheStart(const std::shared_ptr<const Model>& model,
-                          EmptyCache empty_cache = EmptyCache::kReference) {
+                          EmptyCache empty_cache = EmptyCache::kReference, int calls = 250) {
   const char* const given = std::getenv("KINGLET_BEAM_CALLS");
-  const int calls = given != nullptr ? std::atoi(given) : 250;
+  if (given != nullptr) calls = std::atoi(given);
   FromTheStart expected(model, empty_cache);
   const uint64_t few = 5 * (PageCount(model->layout()) + 1) * sizeof(StatePage);
   for (const Shape& shape : {Shape{1, 1, 1}, Shape{2, 1, few}, Shape{5, 2, few}, Shape{16, 1, 1},
@@ -225,6 +226,15 @@ TEST(Beam, RandomTreesAnswerAsSessionsFromTheStart) {
   ExpectAsFromTheStart(BeamModel(TinyMicronet(options)));
   ExpectAsFromTheStart(BeamModel(TinyRecurrent({.cache_capacity = 4})), EmptyCache::kNormalised);
   ExpectAsFromTheStart(BeamModel(TinyRecurrent({})));
+}
+
+TEST(Beam, RandomTreesOnADevice) {
+  cuda::Emulation emulation;
+  const Backend backend = EmulatedCuda(emulation);
+  ModelOptions on_device;
+  on_device.own_backend = &backend;
+  const auto bytes = SerialiseModel(TinyMicronet({.cache_capacity = 4})).value();
+  ExpectAsFromTheStart(Model::FromBytes(bytes, on_device).value(), EmptyCache::kReference, 30);
 }
 
 // With memory for all states each pair is processed once, and nothing before it is asked for.
