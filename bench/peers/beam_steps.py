@@ -5,7 +5,7 @@
 
 PYTHONPATH has the package kinglet, numpy, onnx and onnxruntime. Weights are random: 500 pieces, 3 layers, tied. A step extends
 each hypothesis of the beam by a token, from parents of which some are chosen twice and some not at all, as a recogniser does,
-and needs the log-probability of every piece after each. The ways, a thread each, in turns:
+and needs the log-probability of every piece after each. The ways, a thread each, alternate:
 
     ORT 1       ONNX Runtime, float32, one hypothesis a call, as sherpa-onnx calls it
     ORT B       the same graph, the whole beam in one call, states gathered in numpy
