@@ -36,7 +36,7 @@ std::string_view TypedWords::At(uint64_t position) const {
 TextReader::TextReader(const ModelText& text, std::string origin, Flush flush)
     : text_(text),
       origin_(std::move(origin)),
-      end_of_line_(TokenForLineEnd(text.vocabulary())),
+      end_of_line_(TokenForLineEnd(text.vocabulary(), &text)),
       unknown_(text.unknown_id()),
       marks_(text.is_between_spaces() ? PieceMarksOf(text.vocabulary()) : PieceMarks()),
       flush_(std::move(flush)) {}
