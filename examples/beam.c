@@ -2,10 +2,9 @@
 //
 //   beam MODEL.kgl WORD...         for example: beam model.kgl the war of
 //
-// Each hypothesis is a stream in a lane of one session. One step extends all hypotheses together,
-// so that each weight of the model is read once for the whole beam. After each step, states copy
-// the streams of the hypotheses that are kept to lanes of their own; states share the memory in
-// which they are equal.
+// A hypothesis is a number. Extending one costs nothing; the query for the best next words runs the
+// network for all hypotheses together, so that each weight of the model is read once for the whole
+// beam.
 #include <kinglet/kinglet.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,11 +13,11 @@
 
 enum { BEAM = 4, WORDS = 5, LONGEST_WORD = 4096 };
 
-// The words of a continuation, their log-probability and the lane that holds its stream.
+// A continuation, its log-probability and its last word.
 typedef struct {
   double log_probability;
-  uint32_t lane;
-  uint32_t words[WORDS];
+  uint64_t number;
+  uint32_t word;
 } hypothesis;
 
 static void check(kinglet_status status) {
@@ -34,48 +33,51 @@ static int more_probable_first(const void* a, const void* b) {
   return (x < y) - (x > y);
 }
 
-// Extends each of `count` hypotheses of `length` words by its BEAM most probable next words, and
-// keeps the BEAM best of all extensions. Returns how many are kept.
-static uint32_t extend(kinglet_session* session, hypothesis* beam, uint32_t count,
-                       uint32_t length) {
+// Extends each of `count` hypotheses by its BEAM most probable next words, and keeps the BEAM best
+// of all extensions. Returns how many are kept.
+static uint32_t extend(kinglet_beam* search, hypothesis* beam, uint32_t count) {
   hypothesis all[BEAM * BEAM];
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    uint32_t ids[BEAM], found = 0;
-    double log_probabilities[BEAM];
-    check(kinglet_session_top_k(session, beam[i].lane, BEAM, ids, log_probabilities, BEAM, &found));
-    for (uint32_t j = 0; j < found; ++j, ++n) {
-      all[n] = beam[i];
-      all[n].log_probability += log_probabilities[j];
-      all[n].words[length] = ids[j];
-    }
+  uint64_t from[BEAM], to[BEAM];
+  uint32_t ids[BEAM * BEAM], each = 0, n = 0;
+  double log_probabilities[BEAM * BEAM];
+  for (uint32_t i = 0; i < count; ++i) from[i] = beam[i].number;
+  check(kinglet_beam_top_k(search, from, count, BEAM, ids, log_probabilities, BEAM * BEAM, &each));
+  for (; n < count * each; ++n) {
+    all[n] = (hypothesis){beam[n / each].log_probability + log_probabilities[n],
+                          beam[n / each].number, ids[n]};
   }
   qsort(all, n, sizeof *all, more_probable_first);
-  count = n < BEAM ? n : BEAM;
-  memcpy(beam, all, count * sizeof *beam);
-  return count;
-}
-
-// Gives each hypothesis a lane of its own: lane i to hypothesis i.
-static void spread(kinglet_session* session, hypothesis* beam, uint32_t count) {
-  kinglet_state* states[BEAM];
-  for (uint32_t i = 0; i < count; ++i)
-    check(kinglet_session_save(session, beam[i].lane, &states[i]));
-  for (uint32_t i = 0; i < count; ++i) {
-    check(kinglet_session_restore(session, i, states[i]));
-    kinglet_state_destroy(states[i]);
-    beam[i].lane = i;
+  const uint32_t kept = n < BEAM ? n : BEAM;
+  uint64_t before[BEAM];
+  for (uint32_t i = 0; i < kept; ++i) {
+    before[i] = all[i].number;
+    ids[i] = all[i].word;
   }
+  check(kinglet_beam_step(search, before, ids, kept, to));
+  check(kinglet_beam_drop(search, from, count));
+  for (uint32_t i = 0; i < kept; ++i) {
+    beam[i] = all[i];
+    beam[i].number = to[i];
+  }
+  return kept;
 }
 
-static void print(const kinglet_model* model, const hypothesis* of) {
+// Prints the words after the first `given`.
+static void print(const kinglet_model* model, const kinglet_beam* search, const hypothesis* of,
+                  uint64_t given) {
+  uint64_t count = 0;
+  check(kinglet_beam_tokens(search, of->number, NULL, 0, &count));
+  uint32_t* ids = malloc(count * sizeof *ids);
+  if (ids == NULL) exit(1);
+  check(kinglet_beam_tokens(search, of->number, ids, count, NULL));
   printf("%8.4f%%", 100 * exp(of->log_probability));
-  for (uint32_t i = 0; i < WORDS; ++i) {
+  for (uint64_t i = given; i < count; ++i) {
     char word[LONGEST_WORD];
-    check(kinglet_model_token_text(model, of->words[i], word, sizeof word, NULL));
+    check(kinglet_model_token_text(model, ids[i], word, sizeof word, NULL));
     printf(" %s", word);
   }
   printf("\n");
+  free(ids);
 }
 
 int main(int argc, char** argv) {
@@ -84,33 +86,22 @@ int main(int argc, char** argv) {
     return 2;
   }
   kinglet_model* model = NULL;
-  kinglet_session* session = NULL;
-  kinglet_session_options options;
-  check(kinglet_session_options_init(&options, sizeof options));
-  options.lanes = BEAM;
+  kinglet_beam* search = NULL;
   check(kinglet_model_open(argv[1], NULL, &model));
-  check(kinglet_session_create(model, &options, &session));
+  check(kinglet_beam_create(model, NULL, &search));
 
+  hypothesis beam[BEAM] = {{.log_probability = 0}};
+  check(kinglet_beam_begin(search, NULL, &beam[0].number));
   for (int i = 2; i < argc; ++i) {
     uint32_t id = 0;
     check(kinglet_model_find_token(model, argv[i], strlen(argv[i]), &id));
-    check(kinglet_session_step(session, 0, id));
+    check(kinglet_beam_step(search, &beam[0].number, &id, 1, &beam[0].number));
   }
-  hypothesis beam[BEAM] = {{.log_probability = 0, .lane = 0}};
-  uint32_t count = extend(session, beam, 1, 0);
-  for (uint32_t length = 1; length < WORDS; ++length) {
-    uint32_t lanes[BEAM], ids[BEAM];
-    spread(session, beam, count);
-    for (uint32_t i = 0; i < count; ++i) {
-      lanes[i] = beam[i].lane;
-      ids[i] = beam[i].words[length - 1];
-    }
-    check(kinglet_session_step_lanes(session, lanes, ids, count));
-    count = extend(session, beam, count, length);
-  }
-  for (uint32_t i = 0; i < count; ++i) print(model, &beam[i]);
+  uint32_t count = 1;
+  for (int length = 0; length < WORDS; ++length) count = extend(search, beam, count);
+  for (uint32_t i = 0; i < count; ++i) print(model, search, &beam[i], (uint64_t)argc - 2);
 
-  kinglet_session_destroy(session);
+  kinglet_beam_destroy(search);
   kinglet_model_close(model);
   return 0;
 }

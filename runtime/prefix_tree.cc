@@ -1,13 +1,12 @@
 #include "runtime/prefix_tree.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <new>
-#include <optional>
 #include <string>
-#include <utility>
 
 #include "format/message_text.h"
-#include "runtime/state.h"
+#include "runtime/beam.h"
 
 namespace kinglet {
 namespace {
@@ -71,55 +70,40 @@ class TreeWalk {
            std::span<double> values)
       : parents_(parents),
         ids_(ids),
-        session_(session),
         values_(values),
         children_(parents),
-        next_(session.lanes()),
-        together_(Session::LanesRemembered(session.model(), session.lanes())) {}
+        most_(session.lanes()),
+        beam_(session, UINT64_MAX) {}
 
+  // The branches found last go first, so that few wait.
   Result<uint64_t> Run() {
-    uint64_t stepped = 0;
     while (true) {
-      KINGLET_RETURN_IF_ERROR(FillLanes());
-      if (lanes_.empty()) return stepped;
-      nodes_.clear();
-      tokens_.clear();
-      for (const uint32_t lane : lanes_) {
-        nodes_.push_back(*next_[lane]);
-        tokens_.push_back(ids_[nodes_.back()]);
-      }
-      KINGLET_RETURN_IF_ERROR(session_.StepLanes(lanes_, tokens_));
-      stepped += lanes_.size();
-      for (size_t begin = 0; begin < lanes_.size(); begin += together_) {
-        KINGLET_RETURN_IF_ERROR(Ask(begin, std::min(lanes_.size(), begin + together_)));
-      }
-      for (size_t i = 0; i < lanes_.size(); ++i) KINGLET_RETURN_IF_ERROR(Branch(lanes_[i]));
+      KINGLET_RETURN_IF_ERROR(AddRoots());
+      if (waiting_.empty()) return beam_.stepped();
+      const size_t count = std::min(most_, waiting_.size());
+      const std::vector<Branch> branches(waiting_.end() - static_cast<std::ptrdiff_t>(count),
+                                         waiting_.end());
+      waiting_.resize(waiting_.size() - count);
+      KINGLET_RETURN_IF_ERROR(Ask(branches));
+      for (const Branch& branch : branches) KINGLET_RETURN_IF_ERROR(AddChildren(branch));
     }
   }
 
  private:
-  // A node whose token is to be processed after this state.
-  struct Waiting {
-    State before;
+  // A node with children, whose token is to be processed.
+  struct Branch {
+    Beam::Hypothesis hypothesis;
     uint32_t node;
   };
 
-  // Gives free lanes the branch that was found last, or else the next beginning of a stream. Few
-  // beginnings start at a time, so that their branches can fill lanes too, and few states wait.
-  Status FillLanes() {
-    lanes_.clear();
-    size_t roots = 1 + next_.size() / 8;
-    for (uint32_t lane = 0; lane < next_.size(); ++lane) {
-      if (!next_[lane] && !waiting_.empty()) {
-        KINGLET_RETURN_IF_ERROR(session_.Restore(waiting_.back().before, lane));
-        next_[lane] = waiting_.back().node;
-        waiting_.pop_back();
-      } else if (!next_[lane] && roots > 0 && NextRoot()) {
-        --roots;
-        KINGLET_RETURN_IF_ERROR(session_.Reset(lane));
-        next_[lane] = root_++;
-      }
-      if (next_[lane]) lanes_.push_back(lane);
+  // Lets more streams begin if lanes are free: few at a time, so that their branches can fill lanes
+  // too.
+  Status AddRoots() {
+    size_t roots = 1 + most_ / 8;
+    while (roots-- > 0 && waiting_.size() < most_ && NextRoot()) {
+      KINGLET_ASSIGN_OR_RETURN(const Beam::Hypothesis start, beam_.Begin());
+      KINGLET_RETURN_IF_ERROR(Add(start, root_++));
+      KINGLET_RETURN_IF_ERROR(beam_.Drop({&start, 1}));
     }
     return {};
   }
@@ -134,60 +118,44 @@ class TreeWalk {
     return false;
   }
 
-  // Sets the values of the children of nodes_[begin, end). The query for all first children
-  // computes most of what the queries for the others need.
-  Status Ask(size_t begin, size_t end) {
-    tokens_.clear();
-    for (size_t i = begin; i < end; ++i) tokens_.push_back(ids_[children_.Of(nodes_[i]).front()]);
-    answers_.resize(tokens_.size());
-    const auto lanes = std::span<const uint32_t>(lanes_).subspan(begin, end - begin);
-    KINGLET_RETURN_IF_ERROR(session_.LogProbabilityLanes(lanes, tokens_, answers_));
-    for (size_t i = begin; i < end; ++i) {
-      values_[children_.Of(nodes_[i]).front()] = answers_[i - begin];
-    }
-    for (size_t i = begin; i < end; ++i) {
-      const auto others = children_.Of(nodes_[i]).subspan(1);
-      if (others.empty()) continue;
-      tokens_.clear();
-      for (const uint32_t child : others) tokens_.push_back(ids_[child]);
-      answers_.resize(tokens_.size());
-      KINGLET_RETURN_IF_ERROR(session_.LogProbabilitiesOf(tokens_, answers_, lanes_[i]));
-      for (size_t j = 0; j < others.size(); ++j) values_[others[j]] = answers_[j];
-    }
+  Status Add(Beam::Hypothesis parent, uint32_t node) {
+    Beam::Hypothesis hypothesis = 0;
+    KINGLET_RETURN_IF_ERROR(beam_.Step({&parent, 1}, {&ids_[node], 1}, {&hypothesis, 1}));
+    waiting_.push_back({hypothesis, node});
     return {};
   }
 
-  // The first child with children continues in the lane; the other ones with children wait.
-  Status Branch(uint32_t lane) {
-    const auto children = children_.Of(*next_[lane]);
-    next_[lane].reset();
-    const size_t already = waiting_.size();
-    std::optional<State> state;
-    for (const uint32_t child : children) {
-      if (children_.IsLeaf(child)) continue;
-      if (!next_[lane]) {
-        next_[lane] = child;
-        continue;
+  // Sets the values of all children.
+  Status Ask(std::span<const Branch> branches) {
+    std::vector<Beam::Hypothesis> hypotheses;
+    std::vector<uint32_t> nodes, tokens;
+    for (const Branch& branch : branches) {
+      for (const uint32_t child : children_.Of(branch.node)) {
+        hypotheses.push_back(branch.hypothesis);
+        nodes.push_back(child);
+        tokens.push_back(ids_[child]);
       }
-      if (!state) {
-        KINGLET_ASSIGN_OR_RETURN(state, session_.Save(lane));
-      }
-      waiting_.push_back({*state, child});
     }
-    std::reverse(waiting_.begin() + static_cast<std::ptrdiff_t>(already), waiting_.end());
+    std::vector<double> answers(nodes.size());
+    KINGLET_RETURN_IF_ERROR(beam_.LogProbabilities(hypotheses, tokens, answers));
+    for (size_t i = 0; i < nodes.size(); ++i) values_[nodes[i]] = answers[i];
     return {};
+  }
+
+  Status AddChildren(const Branch& branch) {
+    for (const uint32_t child : children_.Of(branch.node)) {
+      if (!children_.IsLeaf(child)) KINGLET_RETURN_IF_ERROR(Add(branch.hypothesis, child));
+    }
+    return beam_.Drop({&branch.hypothesis, 1});
   }
 
   const std::span<const uint32_t> parents_, ids_;
-  Session& session_;
   const std::span<double> values_;
   const ChildLists children_;
-  std::vector<std::optional<uint32_t>> next_;  // by lane: the node whose token comes next
-  std::vector<Waiting> waiting_;
-  uint32_t root_ = 0;
-  const uint64_t together_;  // lanes for which a session remembers what queries computed
-  std::vector<uint32_t> lanes_, nodes_, tokens_;
-  std::vector<double> answers_;
+  const size_t most_;  // branches at a time
+  Beam beam_;
+  std::vector<Branch> waiting_;
+  uint32_t root_ = 0;  // the next node that may begin a stream
 };
 
 // Resets every lane. Returns the first error, if any.

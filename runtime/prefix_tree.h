@@ -42,11 +42,12 @@ class PrefixTreeBuilder {
 
 // values[n] = log p of node n's token after the nodes that lead to node n, or 0 if its parent is
 // kNoParent: the bits of a stream that processes these tokens alone, with any number of lanes and
-// threads. Returns the number of tokens that were processed, one for each node that is a parent.
+// threads. Returns the number of tokens that were processed, one for each node that is a parent;
+// nodes of one parent and one token count once.
 //
 // The streams of the session's lanes are replaced; afterwards, also after an error, every lane is
-// reset. While a branch waits for a lane, the state before the branch is kept; the deepest branches
-// go first, so that few wait. Errors: KINGLET_INVALID_ARGUMENT unless parents, ids and values have
+// reset. While a branch waits for a lane, a Beam keeps the state before it; the deepest branches go
+// first, so that few wait. Errors: KINGLET_INVALID_ARGUMENT unless parents, ids and values have
 // one length and each parent is before its node; KINGLET_ID_OUT_OF_RANGE, naming the node; those of
 // stepping and querying a session. Throws std::bad_alloc, with every lane reset.
 Result<uint64_t> ScoreTree(std::span<const uint32_t> parents, std::span<const uint32_t> ids,

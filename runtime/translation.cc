@@ -3,26 +3,26 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
-#include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "format/blocks.h"
 #include "format/message_text.h"
+#include "runtime/beam.h"
 
 namespace kinglet {
 namespace {
 
-// An unfinished sequence. Hypothesis i has its stream in lane i.
-struct Hypothesis {
+// An unfinished sequence.
+struct PartialTranslation {
+  Beam::Hypothesis hypothesis;  // the start token and ids
   std::vector<uint32_t> ids;
   double log_probability = 0;
 };
 
-// A hypothesis and one more token.
+// An unfinished sequence and one more token.
 struct Extension {
-  size_t hypothesis;
+  size_t from;
   uint32_t id;
   double log_probability;
 };
@@ -30,12 +30,15 @@ struct Extension {
 class BeamSearch {
  public:
   BeamSearch(const TranslationOptions& options, Session& session)
-      : options_(options), session_(session), beam_(session.lanes()) {}
+      : options_(options), session_(session), width_(session.lanes()), beam_(session, UINT64_MAX) {}
 
   Result<std::vector<Translation>> Run(std::span<const uint32_t> source, uint32_t start_token) {
     KINGLET_RETURN_IF_ERROR(session_.Encode(source));
-    KINGLET_RETURN_IF_ERROR(session_.StepToken(start_token));
+    KINGLET_ASSIGN_OR_RETURN(const State encoded, session_.Save());
+    KINGLET_ASSIGN_OR_RETURN(const Beam::Hypothesis empty, beam_.Begin(&encoded));
     live_.emplace_back();
+    KINGLET_RETURN_IF_ERROR(
+        beam_.Step({&empty, 1}, {&start_token, 1}, {&live_.front().hypothesis, 1}));
     for (uint32_t length = 1;; ++length) {
       KINGLET_ASSIGN_OR_RETURN(const std::vector<Extension> kept, BestExtensions());
       std::vector<Extension> open;
@@ -61,30 +64,34 @@ class BeamSearch {
     return log_probability / std::pow(static_cast<double>(tokens), options_.length_penalty);
   }
 
-  // The `beam_` best extensions of all hypotheses, most probable first. The best `beam_` tokens
-  // after each hypothesis are enough to find these extensions.
+  std::vector<Beam::Hypothesis> Live() const {
+    std::vector<Beam::Hypothesis> hypotheses;
+    for (const PartialTranslation& live : live_) hypotheses.push_back(live.hypothesis);
+    return hypotheses;
+  }
+
+  // The `width_` best extensions of all sequences, most probable first. The best `width_` tokens
+  // after each sequence are enough to find these extensions.
   Result<std::vector<Extension>> BestExtensions() {
     std::vector<Extension> extensions;
-    std::vector<uint32_t> lanes(live_.size());
-    std::iota(lanes.begin(), lanes.end(), 0U);
     KINGLET_ASSIGN_OR_RETURN(const std::vector<std::vector<Candidate>> tokens,
-                             session_.TopKLanes(lanes, beam_));
+                             beam_.TopK(Live(), width_));
     for (size_t i = 0; i < live_.size(); ++i) {
       for (const Candidate& token : tokens[i]) {
         extensions.push_back({i, token.id, live_[i].log_probability + token.log_probability});
       }
     }
-    // Stable: TopK orders equally probable tokens of one hypothesis by id.
+    // Stable: TopK orders equally probable tokens of one sequence by id.
     std::stable_sort(extensions.begin(), extensions.end(),
                      [](const Extension& a, const Extension& b) {
                        return a.log_probability > b.log_probability;
                      });
-    if (extensions.size() > beam_) extensions.resize(beam_);
+    if (extensions.size() > width_) extensions.resize(width_);
     return extensions;
   }
 
   void Finish(const Extension& extension) {
-    const std::vector<uint32_t>& ids = live_[extension.hypothesis].ids;
+    const std::vector<uint32_t>& ids = live_[extension.from].ids;
     finished_.push_back(
         {ids, extension.log_probability, Score(extension.log_probability, ids.size() + 1), true});
   }
@@ -92,35 +99,30 @@ class BeamSearch {
   // Counts the unfinished sequences as finished, without an end token.
   void Truncate(const std::vector<Extension>& open) {
     for (const Extension& extension : open) {
-      std::vector<uint32_t> ids = live_[extension.hypothesis].ids;
+      std::vector<uint32_t> ids = live_[extension.from].ids;
       ids.push_back(extension.id);
       const double score = Score(extension.log_probability, ids.size());
       finished_.push_back({std::move(ids), extension.log_probability, score, false});
     }
   }
 
-  // Makes the extensions the new hypotheses, each in a lane of its own. A stream that stays in its
-  // lane is not copied.
+  // Makes the extensions the unfinished sequences.
   Status Extend(const std::vector<Extension>& open) {
-    std::vector<std::optional<State>> states(live_.size());
-    for (size_t i = 0; i < open.size(); ++i) {
-      const size_t from = open[i].hypothesis;
-      if (from == i || states[from]) continue;
-      KINGLET_ASSIGN_OR_RETURN(states[from], session_.Save(static_cast<uint32_t>(from)));
+    std::vector<PartialTranslation> next;
+    std::vector<Beam::Hypothesis> from, to(open.size());
+    std::vector<uint32_t> ids;
+    for (const Extension& extension : open) {
+      const PartialTranslation& before = live_[extension.from];
+      from.push_back(before.hypothesis);
+      ids.push_back(extension.id);
+      next.push_back({0, before.ids, extension.log_probability});
+      next.back().ids.push_back(extension.id);
     }
-    std::vector<Hypothesis> next;
-    std::vector<uint32_t> lanes(open.size()), ids;
-    std::iota(lanes.begin(), lanes.end(), 0U);
-    for (size_t i = 0; i < open.size(); ++i) {
-      if (open[i].hypothesis != i) {
-        KINGLET_RETURN_IF_ERROR(session_.Restore(*states[open[i].hypothesis], lanes[i]));
-      }
-      next.push_back({live_[open[i].hypothesis].ids, open[i].log_probability});
-      next.back().ids.push_back(open[i].id);
-      ids.push_back(open[i].id);
-    }
+    KINGLET_RETURN_IF_ERROR(beam_.Step(from, ids, to));
+    KINGLET_RETURN_IF_ERROR(beam_.Drop(Live()));
+    for (size_t i = 0; i < next.size(); ++i) next[i].hypothesis = to[i];
     live_ = std::move(next);
-    return session_.StepLanes(lanes, ids);
+    return {};
   }
 
   std::vector<Translation> Results() {
@@ -133,8 +135,9 @@ class BeamSearch {
 
   const TranslationOptions& options_;
   Session& session_;
-  const uint32_t beam_;
-  std::vector<Hypothesis> live_;
+  const uint32_t width_;
+  Beam beam_;
+  std::vector<PartialTranslation> live_;
   std::vector<Translation> finished_;
   bool best_ended_ = false;  // the most probable extension of this round or an earlier one
 };

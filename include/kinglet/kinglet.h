@@ -20,9 +20,9 @@
 //   Memory     Any function may return KINGLET_OUT_OF_MEMORY. Sizes of memory are in bytes. Buffers
 //              belong to the caller; the library keeps no pointer into them after it returns.
 //   Threads    Models and states are immutable, and any number of threads may use one at the same
-//              time. One thread at a time may use a session, an embedding, a generation or a
-//              coder, except for kinglet_session_cancel and kinglet_coder_cancel. Different handles
-//              are independent, even those of one model. A call that destroys a handle must be the
+//              time. One thread at a time may use a session, a beam, an embedding, a generation or
+//              a coder, except for the functions named `.._cancel`. Different handles are
+//              independent, even those of one model. A call that destroys a handle must be the
 //              last to use it. The library starts threads only for a handle whose option `threads`
 //              is above 1. With the backend "cuda" NVIDIA's driver starts its own.
 //              Steps and queries of "cpu" and "ref" take no lock, and 64 KiB of stack at most.
@@ -31,9 +31,9 @@
 //              may only destroy, and every handle of "cuda". A session's worker threads stay with
 //              the parent: in the child its calls run in the calling thread alone, with the same
 //              results.
-//   Handles    The caller destroys each handle that it created, in any order: sessions, embeddings,
-//              generations, coders and states keep what they need of their model. Destroying NULL
-//              does nothing.
+//   Handles    The caller destroys each handle that it created, in any order: sessions, beams,
+//              embeddings, generations, coders and states keep what they need of their model.
+//              Destroying NULL does nothing.
 //   Numbers    Log-probabilities are natural logarithms; an impossible token has minus infinity.
 //              The caller's float environment (rounding, denormals, precision, traps) changes no
 //              bit, and is as it was when a function returns, the flags of exceptions too.
@@ -45,6 +45,7 @@
 #include <stdint.h>
 
 #include "kinglet/archive.h"
+#include "kinglet/beam.h"
 #include "kinglet/export.h"
 #include "kinglet/generation.h"
 #include "kinglet/queries.h"

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "kinglet/archive.hpp"
+#include "kinglet/beam.hpp"
 #include "kinglet/kinglet.h"
 #include "kinglet/model.hpp"
 #include "kinglet/state.hpp"
@@ -50,12 +51,6 @@ struct DrawOptions : kinglet_draw_options {
   DrawOptions() : kinglet_draw_options() {
     kinglet_draw_options_init(this, sizeof(kinglet_draw_options));
   }
-};
-
-// A token and its natural log-probability.
-struct Candidate {
-  uint32_t id;
-  double log_probability;
 };
 
 // One or more streams through a model, one in each lane. Move-only. One thread at a time may use a

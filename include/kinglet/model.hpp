@@ -28,6 +28,12 @@ struct TextToken {
   uint64_t begin, end;
 };
 
+// A token and its natural log-probability.
+struct Candidate {
+  uint32_t id;
+  double log_probability;
+};
+
 // The status that a function of the C interface returned, with the thread's error text.
 inline Status StatusOf(kinglet_status status) {
   if (status == KINGLET_OK) return Status();

@@ -23,7 +23,9 @@ typedef struct kinglet_session kinglet_session;
 // several nodes may. out[n] becomes the log-probability of node n's token after the tokens that
 // lead to node n, and 0 where a stream begins: the same value, to the last bit, as in a stream of
 // these tokens alone. *stepped, if `stepped` is not NULL, becomes the number of tokens that were
-// processed, one for each node that is a parent. The arrays may be NULL if `count` is 0.
+// processed, one for each node that is a parent; nodes of one parent and one token count once, and
+// tokens that were processed again for want of memory twice. The arrays may be NULL if `count` is
+// 0.
 //
 // The first token of a stream is the one that is stepped first: kinglet_model_start_token, or else
 // the token that ends the sentence before, such as "<eos>". The last node of a sentence is the

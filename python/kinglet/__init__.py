@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from kinglet import _native
 from kinglet.archives import Coder
+from kinglet.beam import Beam, BeamState
 from kinglet.commands import command_path, convert, count, run, run_json, translate
 from kinglet.embedding import Embedding
 from kinglet.errors import (
@@ -44,6 +45,8 @@ __version__: str = _native.lib.kinglet_version_string().decode()
 
 __all__ = [
     "NO_PARENT",
+    "Beam",
+    "BeamState",
     "Busy",
     "Cancelled",
     "Coder",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import ctypes
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,18 @@ def address(values: Any) -> int:
 def zeros(kind: str, count: int) -> Any:
     """An array of `count` zeros."""
     return array.array(kind, bytes(count * array.array(kind).itemsize))
+
+
+def float32s(out: Any) -> Any:
+    """A caller's buffer of float32, such as a NumPy array, as a ctypes array to write into."""
+    try:
+        view = memoryview(out)
+        if view.format != "f":
+            raise TypeError(f"elements of format {view.format!r}")
+        return (ctypes.c_float * (view.nbytes // 4)).from_buffer(out)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"out: expected a writable, contiguous buffer of float32, found {error}") from None
 
 
 def utf8(text: str, name: str = "text") -> bytes:

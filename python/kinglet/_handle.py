@@ -13,10 +13,13 @@ import threading
 import weakref
 from collections.abc import Callable
 from ctypes import c_void_p
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kinglet._native import check, lib
 from kinglet.errors import Busy, Cancelled, Error, WrongOrder
+
+if TYPE_CHECKING:
+    from kinglet.model import Model
 
 T = TypeVar("T")
 
@@ -129,6 +132,45 @@ def _in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_in_child)
+
+
+class Lanes:
+    """What sessions and beams share: threads of their own, and an end."""
+
+    _turn: Turn
+    _what: str  # of Model, a method of this name makes another one
+    model: Model
+    threads: int
+
+    def _watch(self, model: Model, handle: Handle, what: str) -> None:
+        self.model = model
+        self._what = what
+        self._turn = Turn(handle, what)
+        watch_forks(self)
+
+    def close(self) -> None:
+        """Frees the memory now rather than with the last reference.
+
+        May be called from any thread: a running call ends first, and then frees the memory.
+        """
+        self._turn.end(f"kinglet: {self._what}: expected an open one, found it closed")
+
+    def __enter__(self: T) -> T:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def after_fork(self) -> None:
+        """Ends it in a child process if its threads stayed in the parent."""
+        if self._turn.ended() or not (self.threads > 1 or self._turn.taken()
+                                      or self.model.backend == "cuda"):
+            return
+        self._turn.handle.leave()  # destroying it would wait for workers of the other process
+        self._turn.end(
+            f"kinglet: {self._what}: expected one made in this process, found one made before a "
+            f"fork that had threads of its own; make a new one: model.{self._what}()"
+        )
 
 
 class _LongCall:

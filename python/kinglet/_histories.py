@@ -1,7 +1,7 @@
 """Histories of tokens, for which the network runs when a caller queries them.
 
-Decoders keep hundreds of states and extend one in four. A History is another History and a token,
-and costs nothing; a Reader steps the network through it at the first query.
+Decoders keep hundreds of states and extend one in four. A History is another History and a token:
+a value of any process, for which a Reader finds the state of its Beam at the first query.
 """
 
 from __future__ import annotations
@@ -14,24 +14,23 @@ from typing import TYPE_CHECKING
 from kinglet.errors import Unsupported
 
 if TYPE_CHECKING:
+    from kinglet.beam import Beam, BeamState
     from kinglet.model import Model
-    from kinglet.session import Session
-    from kinglet.state import State
 
 
 class History:
     """The tokens of another history, then one. A value that is compared, hashed and pickled.
 
-    `saved` is the network's memory after the tokens, saved when a reader moves on to another.
+    `state` is the hypothesis of a reader's beam with these tokens, or None.
     """
 
-    __slots__ = ("before", "hash", "id", "saved")
+    __slots__ = ("before", "hash", "id", "state")
 
     def __init__(self, before: History | None, id: int) -> None:
         self.before = before
         self.id = id
         self.hash: int = hash((before.hash if before is not None else 0, id))
-        self.saved: State | None = None
+        self.state: BeamState | None = None
 
     def ids(self) -> list[int]:
         """All tokens of the history, the first one first."""
@@ -87,45 +86,39 @@ class Reader:
         self.start = History(None, words.begin)
         self._lock = threading.RLock()
         self._pid = 0
-        self._session: Session | None = None
-        self._at: History | None = None
+        self._beam: Beam | None = None
+        self._empty: BeamState | None = None
 
     def log_probability(self, history: History, id: int) -> float:
         """ln p(id | history)."""
-        with self._lock:
-            return self._go(history).log_probability(id)
+        return self.log_probabilities(history, (id,))[0]
 
     def log_probabilities(self, history: History, ids: Iterable[int]) -> list[float]:
         """ln p(id | history) of many ids, with the bits of single calls."""
+        ids = list(ids)
         with self._lock:
-            return list(self._go(history).log_probabilities(ids))
+            state = self._find(history)
+            return list(state.beam.log_probability([state] * len(ids), ids))
 
-    def _go(self, history: History) -> Session:
-        """Steps the lane to the end of the history."""
-        if self._session is None or self._pid != os.getpid():
-            self._session = self.model.session(empty_cache="normalised")
-            self._at = None
+    def _find(self, history: History) -> BeamState:
+        """The state of the history in this process's beam."""
+        if self._beam is None or self._pid != os.getpid():
+            self._beam = self.model.beam(lanes=1, empty_cache="normalised")
+            self._empty = self._beam.begin()
             self._pid = os.getpid()
-        session = self._session
-        if self._at is history:
-            return session
-        if self._at is not None and self._at.saved is None:
-            self._at.saved = session.save()  # hosts query a history several times
-        steps: list[int] = []
+        beam, state = self._beam, self._empty
+        assert state is not None
+        steps: list[History] = []
         at: History | None = history
-        while at is not None and at is not self._at and at.saved is None:
-            steps.append(at.id)
+        while at is not None:
+            if at.state is not None and at.state.beam is beam:
+                state = at.state
+                break
+            steps.append(at)
             at = at.before
-        if at is None:
-            session.reset()
-        elif at is not self._at:
-            assert at.saved is not None
-            session.restore(at.saved)
-        self._at = None
-        for id in reversed(steps):
-            session.step(id)
-        self._at = history
-        return session
+        for step in reversed(steps):
+            step.state = state = beam.step((state,), (step.id,))[0]
+        return state
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.model,)

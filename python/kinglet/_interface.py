@@ -10,6 +10,9 @@ ABI_VERSION = 0  # KINGLET_ABI_VERSION
 FUNCTIONS = dict(entry.split("=") for entry in """
 coder_options_init=i:pu compressor_create=i:ppp decompressor_create=i:ppp coder_destroy=v:p
 coder_add=i:ppq coder_finish=i:p coder_take=i:ppqp coder_cancel=i:p coder_damages=i:ppqp
+beam_options_init=i:pu beam_create=i:ppp beam_destroy=v:p beam_begin=i:ppp beam_step=i:pppqp
+beam_hold=i:ppq beam_drop=i:ppq beam_tokens=i:pqpqp beam_save=i:pqp beam_log_probability=i:pppqp
+beam_log_probabilities=i:ppqpq beam_top_k=i:ppquppqp beam_stepped=i:pp beam_cancel=i:p
 generation_options_init=i:pu generation_create=i:pppqp generation_destroy=v:p generation_next=i:pp
 generation_ended=i:pup generation_ids=i:pupqp generation_text=i:pupqp abi_version=u:
 version_string=s: status_name=s:i error_message=s: model_options_init=i:pu model_open=i:spp
@@ -44,16 +47,17 @@ session_interval=i:puupp session_word_at=i:puup
 FIELDS = dict(entry.split("=") for entry in """
 coder_options.struct_size=u coder_options.threads=u coder_options.block_size=u
 coder_options.fast=u coder_options.limit=q coder_options.salvage=u coder_options.reserved=u
-generation_options.struct_size=u generation_options.streams=u generation_options.tokens=q
-generation_options.seed=q generation_options.draw=p generation_options.stop=s
-generation_options.stop_length=q generation_options.threads=u generation_options.reserved=u
-model_options.struct_size=u model_options.reserved=u model_options.session_memory_limit=q
-model_options.backend=s model_options.memory_limit=q model_options.log=p model_options.log_user=p
-session_options.struct_size=u session_options.empty_cache=u session_options.lanes=u
-session_options.threads=u draw_options.struct_size=u draw_options.top_k=u
-draw_options.temperature=d draw_options.top_p=d draw_options.excluded=p
-draw_options.excluded_count=q work.struct_size=u work.cache_computed=u work.clusters_opened=q
-work.multiplications=d work.additions=d work.others=d work.cluster_count=q
+beam_options.struct_size=u beam_options.empty_cache=u beam_options.lanes=u beam_options.threads=u
+beam_options.state_bytes=q generation_options.struct_size=u generation_options.streams=u
+generation_options.tokens=q generation_options.seed=q generation_options.draw=p
+generation_options.stop=s generation_options.stop_length=q generation_options.threads=u
+generation_options.reserved=u model_options.struct_size=u model_options.reserved=u
+model_options.session_memory_limit=q model_options.backend=s model_options.memory_limit=q
+model_options.log=p model_options.log_user=p session_options.struct_size=u
+session_options.empty_cache=u session_options.lanes=u session_options.threads=u
+draw_options.struct_size=u draw_options.top_k=u draw_options.temperature=d draw_options.top_p=d
+draw_options.excluded=p draw_options.excluded_count=q work.struct_size=u work.cache_computed=u
+work.clusters_opened=q work.multiplications=d work.additions=d work.others=d work.cluster_count=q
 typing_input.struct_size=u typing_input.touches=u typing_input.begins=p typing_input.characters=p
 typing_input.costs=p typing_input.insertion=d typing_input.deletion=d typing_input.transposition=d
 typing_input.substitution=d typing_input.missing_space=d typing_input.capitals=u

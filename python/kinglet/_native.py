@@ -64,6 +64,12 @@ class CoderOptions(ctypes.Structure):
     _fields_ = _fields("coder_options")
 
 
+class BeamOptions(ctypes.Structure):
+    """`kinglet_beam_options`."""
+
+    _fields_ = _fields("beam_options")
+
+
 class TypingInput(ctypes.Structure):
     """`kinglet_typing_input`."""
 

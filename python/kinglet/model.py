@@ -17,6 +17,7 @@ from kinglet._handle import Handle, watch_forks
 from kinglet._native import ModelOptions, check, lib, number_of, text_of
 from kinglet._numbers import MAX_UINT64, integer
 from kinglet.archives import Coder
+from kinglet.beam import Beam
 from kinglet.embedding import Embedding
 from kinglet.errors import InvalidArgument, Mismatch, Unsupported, WrongOrder
 from kinglet.generation import Generation
@@ -247,6 +248,17 @@ class Model:
         empty: "reference" predicts as the framework, "normalised" by the network alone.
         """
         return Session(self, lanes, threads, empty_cache)
+
+    def beam(
+        self, lanes: int = 16, threads: int = 1, empty_cache: str = "reference",
+        state_bytes: int = 64 << 20
+    ) -> Beam:
+        """Hypotheses of a search, `lanes` of them computed together; the rest as for `session`.
+
+        States of hypotheses beyond `state_bytes` are dropped, those used least recently first, and
+        made again from their tokens when they are needed.
+        """
+        return Beam(self, lanes, threads, empty_cache, state_bytes)
 
     def state(self, data: bytes) -> State:
         """The state that bytes(state) wrote. Raises DamagedFile or Mismatch."""

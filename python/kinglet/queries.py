@@ -7,8 +7,18 @@ from collections.abc import Callable
 from ctypes import addressof, c_double, c_uint32, c_uint64, c_void_p
 from typing import Any, NamedTuple
 
-from kinglet._buffers import Floats, Ids, Uint32s, address, uint32s, uint64s, utf8, zeros
-from kinglet._handle import LAST, Handle, Turn
+from kinglet._buffers import (
+    Floats,
+    Ids,
+    Uint32s,
+    address,
+    float32s,
+    uint32s,
+    uint64s,
+    utf8,
+    zeros,
+)
+from kinglet._handle import LAST, Turn
 from kinglet._native import BUFFER_TOO_SMALL, DrawOptions, Work, check, lib, untyped
 from kinglet._numbers import MAX_UINT64, integer
 from kinglet.errors import InvalidArgument
@@ -43,9 +53,8 @@ class Queries:
     _turn: Turn
     vocabulary_size: int
 
-    def _begin(self, handle: Handle, vocabulary_size: int, what: str) -> None:
+    def _begin(self, vocabulary_size: int) -> None:
         self.vocabulary_size = vocabulary_size
-        self._turn = Turn(handle, what)
         self._number = c_double()
         self._number_at: Any = c_void_p.from_param(addressof(self._number))
         # Buffers of a word id and a number for each answer, allocated at the first use.
@@ -124,16 +133,8 @@ class Queries:
     def _distribution(self, call: Callable[..., int], lane: int, out: Any) -> Floats:
         if out is None:
             out = zeros("f", self.vocabulary_size)
-        try:
-            view = memoryview(out)
-            if view.format != "f":
-                raise TypeError(f"elements of format {view.format!r}")
-            at = (ctypes.c_char * view.nbytes).from_buffer(out)
-        except (TypeError, ValueError) as error:
-            raise TypeError(
-                f"out: expected a writable, contiguous buffer of float32, found {error}"
-            ) from None
-        self._do(call, _lane(lane), addressof(at), view.nbytes // 4)
+        at = float32s(out)
+        self._do(call, _lane(lane), addressof(at), len(at))
         return out  # type: ignore[no-any-return]
 
     def top_k(self, k: int, lane: int = 0) -> Words:

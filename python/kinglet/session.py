@@ -8,7 +8,7 @@ from ctypes import addressof, c_uint32, c_uint64
 from typing import TYPE_CHECKING, Any
 
 from kinglet._buffers import Floats, Ids, address, uint32s, zeros
-from kinglet._handle import LAST, Handle, interruptible, watch_forks
+from kinglet._handle import LAST, Handle, Lanes, interruptible
 from kinglet._native import SessionOptions, check, lib, number_of, untyped
 from kinglet._numbers import MAX_UINT64, integer
 from kinglet.errors import InvalidArgument
@@ -23,7 +23,15 @@ _step = untyped("session_step")
 _EMPTY_CACHE = {"reference": 0, "normalised": 1}
 
 
-class Session(Queries):
+def empty_cache_of(name: str) -> int:
+    """The kinglet_empty_cache of this name."""
+    if name not in _EMPTY_CACHE:
+        raise InvalidArgument(
+            f"kinglet: empty_cache: expected {' or '.join(_EMPTY_CACHE)}, found {name!r}")
+    return _EMPTY_CACHE[name]
+
+
+class Session(Lanes, Queries):
     """One or more streams through a model, each in a lane of its own. Made by `Model.session`.
 
     One thread may use a session at a time; a second one gets Busy. Different sessions of a model
@@ -31,45 +39,16 @@ class Session(Queries):
     """
 
     def __init__(self, model: Model, lanes: int, threads: int, empty_cache: str) -> None:
-        if empty_cache not in _EMPTY_CACHE:
-            raise InvalidArgument(
-                f"kinglet: empty_cache: expected {' or '.join(_EMPTY_CACHE)}, found {empty_cache!r}"
-            )
         options = SessionOptions()
         check(lib.kinglet_session_options_init(addressof(options), ctypes.sizeof(options)))
-        options.empty_cache = _EMPTY_CACHE[empty_cache]
+        options.empty_cache = empty_cache_of(empty_cache)
         options.lanes, options.threads = integer(lanes, "lanes", 1), integer(threads, "threads", 1)
         handle = Handle(lib.kinglet_session_destroy)
         check(lib.kinglet_session_create(model.handle, addressof(options), addressof(handle)))
-        self.model = model
         self.lanes: int = number_of(c_uint32, lib.kinglet_session_lanes, handle)
         self.threads: int = options.threads
-        self._begin(handle, len(model.vocabulary), "session")
-        watch_forks(self)
-
-    def close(self) -> None:
-        """Frees the session's memory now rather than with the last reference.
-
-        May be called from any thread: a running call ends first, and then frees the memory.
-        """
-        self._turn.end("kinglet: session: expected an open one, found it closed")
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def after_fork(self) -> None:
-        """Ends a session in a child process if its threads stayed in the parent."""
-        if self._turn.ended() or not (self.threads > 1 or self._turn.taken()
-                                      or self.model.backend == "cuda"):
-            return
-        self._turn.handle.leave()  # destroying it would wait for workers of the other process
-        self._turn.end(
-            "kinglet: session: expected one made in this process, found one made before a fork "
-            "that had threads of its own; make a new one: model.session()"
-        )
+        self._watch(model, handle, "session")
+        self._begin(len(model.vocabulary))
 
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError(

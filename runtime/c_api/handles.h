@@ -17,6 +17,7 @@
 
 #include "format/small_build.h"
 #include "kinglet/kinglet.h"
+#include "runtime/beam.h"
 #include "runtime/c_api/guard.h"
 #include "runtime/compress/archive_reader.h"
 #include "runtime/compress/archive_writer.h"
@@ -36,6 +37,13 @@ struct kinglet_model {
 struct kinglet_session {
   std::unique_ptr<kinglet::Session> session;
   std::optional<kinglet::TextPrefix> text_prefix = std::nullopt;  // made by the first query of text
+};
+
+struct kinglet_beam {
+  kinglet_beam(std::unique_ptr<kinglet::Session> lanes, uint64_t most_state_bytes)
+      : session(std::move(lanes)), beam(*session, most_state_bytes) {}
+  std::unique_ptr<kinglet::Session> session;
+  kinglet::Beam beam;
 };
 
 struct kinglet_embedding {
@@ -138,6 +146,19 @@ Status WritePairs(const char* function, const std::vector<Item>& items, const Pa
   return Status();
 }
 
+// Writes lists of tokens, one after the other, to a caller's two arrays, each of which may be NULL.
+inline void WriteRows(const std::vector<std::vector<Candidate>>& rows, uint32_t* ids,
+                      double* log_probabilities) {
+  size_t entry = 0;
+  for (const std::vector<Candidate>& row : rows) {
+    for (const Candidate& candidate : row) {
+      if (ids != nullptr) ids[entry] = candidate.id;
+      if (log_probabilities != nullptr) log_probabilities[entry] = candidate.log_probability;
+      ++entry;
+    }
+  }
+}
+
 // --- checks of arguments
 
 // KINGLET_INVALID_ARGUMENT if the session is NULL or has no such lane.
@@ -163,6 +184,10 @@ inline Result<std::string_view> ReadPrefix(const char* function, const char* pre
   KINGLET_ASSIGN_OR_RETURN(const auto bytes, ReadArray(function, "prefix", prefix, length));
   return std::string_view(bytes.data(), bytes.size());
 }
+
+// Reads a caller's session options; NULL means the defaults.
+Result<SessionOptions> ReadSessionOptions(const char* function,
+                                          const kinglet_session_options* given);
 
 // Reads a caller's draw options; NULL means the defaults. The session checks their ranges.
 Result<DrawOptions> ReadDrawOptions(const char* function, const kinglet_draw_options* given);

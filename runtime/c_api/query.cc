@@ -50,14 +50,7 @@ Status TopK(const char* function, kinglet_session* session, const uint32_t* lane
     }
   }
   KINGLET_ASSIGN_OR_RETURN(const auto best, session->session->TopKLanes(queried, wanted));
-  size_t entry = 0;
-  for (const std::vector<Candidate>& of_lane : best) {
-    for (const Candidate& candidate : of_lane) {
-      if (ids != nullptr) ids[entry] = candidate.id;
-      if (log_probabilities != nullptr) log_probabilities[entry] = candidate.log_probability;
-      ++entry;
-    }
-  }
+  WriteRows(best, ids, log_probabilities);
   if (per_lane != nullptr) *per_lane = wanted;
   return Status();
 }

@@ -13,6 +13,8 @@ namespace {
 // The size of the structure's first version, which is this one.
 constexpr uint32_t kSmallestSessionOptions = sizeof(kinglet_session_options);
 
+}  // namespace
+
 Result<SessionOptions> ReadSessionOptions(const char* function,
                                           const kinglet_session_options* given) {
   KINGLET_ASSIGN_OR_RETURN(const kinglet_session_options options,
@@ -30,7 +32,6 @@ Result<SessionOptions> ReadSessionOptions(const char* function,
   return result;
 }
 
-}  // namespace
 }  // namespace kinglet
 
 using kinglet::Get;

@@ -58,10 +58,11 @@ class Caller {
     kinglet_embedding_destroy(embedding_);
     kinglet_generation_destroy(generation_);
     kinglet_coder_destroy(coder_);
+    kinglet_beam_destroy(beam_);
   }
 
   void Run() {
-    for (int calls = 0; calls < 40 && !bytes_.ended(); ++calls) Check(Call(bytes_.Byte() % 42));
+    for (int calls = 0; calls < 40 && !bytes_.ended(); ++calls) Check(Call(bytes_.Byte() % 46));
   }
   const std::string& finding() const { return finding_; }
 
@@ -103,7 +104,8 @@ class Caller {
     if (number < 10) return Advance(number);
     if (number < 20) return Query(number);
     if (number < 30) return Other(number);
-    return number < 35 ? Read(number) : Code(number);
+    if (number < 35) return Read(number);
+    return number < 42 ? Code(number) : Search(number);
   }
 
   kinglet_status Advance(int number) {
@@ -303,6 +305,50 @@ class Caller {
     }
   }
 
+  // Hypotheses, of which beam_ has given those in hypotheses_.
+  kinglet_status Search(int number) {
+    if (beam_ == nullptr) {
+      const kinglet_beam_options options = {sizeof options, 0, bytes_.Between(1, 3),
+                                            bytes_.Between(0, 2), bytes_.Number()};
+      kinglet_status status = kinglet_beam_create(model_, &options, &beam_);
+      hypotheses_.assign(1, 0);
+      if (status == KINGLET_OK) {
+        status = kinglet_beam_begin(beam_, bytes_.Bit() ? state_ : nullptr, hypotheses_.data());
+      }
+      return status;
+    }
+    const auto ids = Ids();
+    std::vector<uint64_t> asked(ids.size());
+    for (uint64_t& one : asked) {
+      one = bytes_.Byte() < 240 ? hypotheses_[bytes_.Byte() % hypotheses_.size()] : Id();
+    }
+    std::vector<double> numbers(ids.size() * 3);
+    std::vector<uint32_t> best(numbers.size());
+    std::vector<float> rows(bytes_.Between(0, 100));
+    uint64_t needed = 0;
+    switch (number) {
+      case 42: {
+        std::vector<uint64_t> next(ids.size());
+        const kinglet_status status =
+            kinglet_beam_step(beam_, asked.data(), ids.data(), ids.size(), next.data());
+        if (status == KINGLET_OK) hypotheses_.insert(hypotheses_.end(), next.begin(), next.end());
+        return status;
+      }
+      case 43:
+        Check(kinglet_beam_log_probability(beam_, asked.data(), ids.data(), ids.size(),
+                                           numbers.data()));
+        return kinglet_beam_log_probabilities(beam_, asked.data(), asked.size(), rows.data(),
+                                              rows.size());
+      case 44:
+        Check(kinglet_beam_tokens(beam_, hypotheses_.back(), best.data(), best.size(), &needed));
+        return kinglet_beam_top_k(beam_, asked.data(), asked.size(), 3, best.data(), numbers.data(),
+                                  numbers.size(), nullptr);
+      default:
+        return bytes_.Bit() ? kinglet_beam_hold(beam_, asked.data(), asked.size())
+                            : kinglet_beam_drop(beam_, asked.data(), asked.size());
+    }
+  }
+
   // Archives.
   kinglet_status Code(int number) {
     std::vector<char> room(bytes_.Between(0, kRoom));
@@ -343,6 +389,8 @@ class Caller {
   kinglet_embedding* embedding_ = nullptr;
   kinglet_generation* generation_ = nullptr;
   kinglet_coder* coder_ = nullptr;
+  kinglet_beam* beam_ = nullptr;
+  std::vector<uint64_t> hypotheses_;
   std::string finding_;
 };
 

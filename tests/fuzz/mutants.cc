@@ -450,6 +450,7 @@ class User {
   User& operator=(const User&) = delete;
   ~User() {
     kinglet_generation_destroy(generation_);
+    kinglet_beam_destroy(beam_);
     kinglet_embedding_destroy(embedding_);
     kinglet_state_destroy(state_);
     kinglet_session_destroy(session_);
@@ -470,6 +471,7 @@ class User {
     Step();
     UseStates();
     UsePrefixes();
+    Search();
     Generate();
   }
 
@@ -595,6 +597,19 @@ class User {
     Check(kinglet_session_score_tree(session_, parents, ids, 2, numbers, &steps));
   }
 
+  void Search() {
+    const kinglet_beam_options options = {sizeof options, 0, 2, 1, 1};
+    if (Check(kinglet_beam_create(model_, &options, &beam_)) != KINGLET_OK) return;
+    uint64_t hypotheses[] = {0, 0};
+    const uint32_t ids[] = {0, words_ - 1};
+    double numbers[2];
+    Check(kinglet_beam_begin(beam_, nullptr, hypotheses));
+    hypotheses[1] = hypotheses[0];
+    Check(kinglet_beam_step(beam_, hypotheses, ids, 2, hypotheses));
+    Check(kinglet_beam_log_probability(beam_, hypotheses, ids, 2, numbers));
+    Check(kinglet_beam_drop(beam_, hypotheses, 2));
+  }
+
   void Generate() {
     kinglet_generation_options options;
     kinglet_generation_options_init(&options, sizeof options);
@@ -617,6 +632,7 @@ class User {
   kinglet_state* state_ = nullptr;
   kinglet_embedding* embedding_ = nullptr;
   kinglet_generation* generation_ = nullptr;
+  kinglet_beam* beam_ = nullptr;
 };
 
 }  // namespace

@@ -158,9 +158,10 @@ def main():
         headers = sorted(str(path.relative_to(prefix)) for path in (prefix / "include").rglob("*")
                          if path.is_file())
         expect(headers == ["include/kinglet/" + name for name in
-                           ("archive.h", "archive.hpp", "export.h", "generation.h", "kinglet.h", "kinglet.hpp", "model.hpp",
-                            "queries.h", "state.hpp", "status.h", "text_words.hpp", "tree.h",
-                            "typing.h", "typing.hpp", "words.h")],
+                           ("archive.h", "archive.hpp", "beam.h", "beam.hpp", "export.h",
+                            "generation.h", "kinglet.h", "kinglet.hpp", "model.hpp", "queries.h",
+                            "state.hpp", "status.h", "text_words.hpp", "tree.h", "typing.h",
+                            "typing.hpp", "words.h")],
                f"installed headers: {headers}")
 
         model, text = work / "model.kgl", work / "text.txt"

@@ -94,6 +94,14 @@ def command_sweep(name, call, output=None):
     print(f"{name}: {allocations} allocations of the command, {refusals} failures tried")
 
 
+def searched(beam):
+    one, other = beam.step([beam.begin()] * 2, [3, 4])
+    answers = [list(beam.log_probability([one, other], [5, 5]))]
+    del one
+    last = beam.step([other], [6])
+    return [*answers, beam.top_k(last, 2), list(beam.log_probabilities(last)), last[0].tokens]
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         path, pairs = f"{folder}/m.kgl", f"{folder}/t.kgl"
@@ -130,6 +138,7 @@ def main():
             "score_stream": lambda: model.score_stream([3, 4, 5, 3, 7, 9]),
             "score_tree": lambda: list(model.session(lanes=2).score_tree(
                 [kinglet.NO_PARENT, 0, 1, 1], [1, 2, 3, 4])[0]),
+            "beam": lambda: searched(model.beam(lanes=2, state_bytes=1)),
         }.items())
         session.restore(state)
         assert session.save() == state

@@ -4,8 +4,8 @@
     search = BatchBeamSearch(.., scorers={"decoder": .., "lm": LanguageModel("lm.kgl", tokens)})
 
 The model's vocabulary must be the recogniser's token list, as it is after `kinglet convert` of
-ESPnet's own checkpoints; with `token_list` the two are compared. All hypotheses are stepped at
-once, in a lane each. The search applies the weight.
+ESPnet's own checkpoints; with `token_list` the two are compared. All hypotheses are computed at
+once. The search applies the weight.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from kinglet.beam import Beam, BeamState
 from kinglet.errors import InvalidArgument, Mismatch, Unsupported
 from kinglet.integrations._host import host
 from kinglet.model import Model
-from kinglet.session import Session
-from kinglet.state import State
 
 BatchScorerInterface: Any = host(
     "espnet.nets.scorer_interface", "espnet", "202511", "BatchScorerInterface"
@@ -47,7 +46,8 @@ class LanguageModel(BatchScorerInterface):
         self.begin: int = begin
         if token_list is not None:
             self._compare(token_list)
-        self._session: Session | None = None
+        self._beam: Beam | None = None
+        self._empty: BeamState | None = None  # the hypothesis without tokens
 
     def _compare(self, tokens: Sequence[str]) -> None:
         vocabulary = self.model.vocabulary
@@ -73,46 +73,36 @@ class LanguageModel(BatchScorerInterface):
         """The state of hypothesis i; `state` itself if it is a single one."""
         return state[i] if isinstance(state, list) else state
 
-    def score(self, y: Any, state: State | None, x: Any) -> tuple[Any, State]:
+    def score(self, y: Any, state: BeamState | None, x: Any) -> tuple[Any, BeamState]:
         """Like batch_score, for one hypothesis."""
         scores, states = self.batch_score(y[None], [state], x[None])
         return scores[0], states[0]
 
     def batch_score(
-        self, ys: Any, states: Sequence[State | None], xs: Any
-    ) -> tuple[Any, list[State]]:
+        self, ys: Any, states: Sequence[BeamState | None], xs: Any
+    ) -> tuple[Any, list[BeamState]]:
         """ln p of every token after each row of ys [n, length]: [n, tokens], and states.
 
         states[i] is the state before token ys[i, -1], or None before the first token.
         """
-        count = len(ys)
+        if self._beam is None or self._empty is None:
+            self._beam = self.model.beam(threads=self.threads, empty_cache="normalised")
+            self._empty = self._beam.begin()
         last = ys[:, -1].tolist()
-        session = self._lanes(count)
-        lanes = range(count)
-        for lane, state in enumerate(states):
-            if state is not None:
-                session.restore(state, lane)
-                continue
-            if ys.shape[1] != 1 or last[lane] != self.begin:
+        before = []
+        for at, state in enumerate(states):
+            if state is None and (ys.shape[1] != 1 or last[at] != self.begin):
                 raise InvalidArgument(
                     f"kinglet: sos: expected hypotheses to begin with {self.begin}, found "
-                    f"{ys[lane].tolist()} without a state; set sos to the model's begin token")
-            session.reset(lane)
-        session.step_lanes(lanes, last)
-        rows = _torch.empty((count, session.vocabulary_size), dtype=_torch.float32)
-        numbers = rows.numpy()  # the same memory
-        for lane in lanes:
-            session.log_probabilities(lane=lane, out=numbers[lane])
-        return rows.to(device=xs.device, dtype=xs.dtype), [session.save(lane) for lane in lanes]
-
-    def _lanes(self, count: int) -> Session:
-        if self._session is None or self._session.lanes < count:
-            self._session = self.model.session(
-                lanes=count, threads=self.threads, empty_cache="normalised")
-        return self._session
+                    f"{ys[at].tolist()} without a state; set sos to the model's begin token")
+            before.append(self._empty if state is None else state)
+        after = self._beam.step(before, last)
+        rows = _torch.empty((len(ys), self._beam.vocabulary_size), dtype=_torch.float32)
+        self._beam.log_probabilities(after, out=rows.numpy())  # the same memory
+        return rows.to(device=xs.device, dtype=xs.dtype), after
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_session": None}
+        return {**self.__dict__, "_beam": None, "_empty": None}
 
 
 __all__ = ["LanguageModel"]

@@ -42,6 +42,7 @@ INSTANTIATE_TEST_SUITE_P(
         CTest{"Embeddings", TestEmbeddings}, CTest{"EmbeddingErrors", TestEmbeddingErrors},
         CTest{"Typing", TestTyping}, CTest{"TypingErrors", TestTypingErrors},
         CTest{"Archives", TestArchives}, CTest{"ArchiveErrors", TestArchiveErrors},
+        CTest{"Beams", TestBeams}, CTest{"BeamErrors", TestBeamErrors},
         CTest{"AllTexts", TestAllTexts}, CTest{"SpecialTokens", TestSpecialTokens},
         CTest{"DrawOptions", TestDrawOptions}, CTest{"Draws", TestDraws},
         CTest{"Generation", TestGeneration}, CTest{"GenerationErrors", TestGenerationErrors},

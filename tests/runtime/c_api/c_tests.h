@@ -46,6 +46,8 @@ const char* TestFile(test_bytes bytes);
 const char* TestAllTexts(void);
 const char* TestArchives(void);
 const char* TestArchiveErrors(void);
+const char* TestBeams(void);
+const char* TestBeamErrors(void);
 const char* TestDrawOptions(void);
 const char* TestDraws(void);
 const char* TestEmbeddings(void);

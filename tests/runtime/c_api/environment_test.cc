@@ -329,6 +329,36 @@ void AskSession(Caller& call, const kinglet_model* model, const Kind& kind,
   CALL(kinglet_session_destroy, session);
 }
 
+void AskBeam(Caller& call, const kinglet_model* model, const Kind& kind) {
+  Buffers& out = call.out;
+  kinglet_beam_options options;
+  CALL(kinglet_beam_options_init, &options, uint32_t{sizeof options});
+  options.threads = kind.threads;
+  options.state_bytes = 1;
+  kinglet_beam* beam = nullptr;
+  CALL(kinglet_beam_create, model, &options, &beam);
+  uint64_t from[] = {0, 0, 0}, to[] = {0, 0, 0};  // numbers that differ from life to life
+  CALL(kinglet_beam_begin, beam, nullptr, from);
+  from[1] = from[2] = from[0];
+  static constexpr uint32_t kIds[] = {2, 6, 2};
+  for (int i = 0; i < 3; ++i) {
+    CALL(kinglet_beam_step, beam, from, kIds, 3U, to);
+    CALL(kinglet_beam_log_probability, beam, to, kIds, 3U, out.doubles);
+    CALL(kinglet_beam_log_probabilities, beam, to, 3U, out.floats, std::size(out.floats));
+    CALL(kinglet_beam_top_k, beam, to, 3U, 4U, out.ids, out.doubles, 12U, &out.count);
+    CALL(kinglet_beam_hold, beam, to, 3U);
+    CALL(kinglet_beam_drop, beam, from, i == 0 ? 1U : 3U);
+    std::copy(std::begin(to), std::end(to), std::begin(from));
+  }
+  kinglet_state* saved = nullptr;
+  CALL(kinglet_beam_tokens, beam, from[0], out.ids, 7U, &out.needed);
+  CALL(kinglet_beam_save, beam, from[0], &saved);
+  CALL(kinglet_beam_stepped, beam, out.numbers);
+  CALL(kinglet_beam_cancel, beam);
+  CALL(kinglet_state_destroy, saved);
+  CALL(kinglet_beam_destroy, beam);
+}
+
 void AskGeneration(Caller& call, const kinglet_model* model, const Kind& kind,
                    const kinglet_draw_options& draw) {
   Buffers& out = call.out;
@@ -438,6 +468,7 @@ void Live(Caller& call, const Kind& kind, const std::vector<std::byte>& bytes) {
   AskModel(call, model);
   AskEmbedding(call, model);
   AskSession(call, model, kind, draw);
+  AskBeam(call, model, kind);
   AskGeneration(call, model, kind, draw);
   AskCoders(call, model, kind);
   AskTyping(call, model);

@@ -24,6 +24,7 @@ bool SameVersionInCxx11();  // kinglet_h_cxx11.cc
 
 namespace {
 
+using kinglet::Beam;
 using kinglet::Model;
 using kinglet::Result;
 using kinglet::Session;
@@ -33,6 +34,7 @@ using kinglet::TextToken;
 
 static_assert(!std::is_copy_constructible_v<Model> && std::is_nothrow_move_constructible_v<Model>);
 static_assert(!std::is_copy_constructible_v<Session> && std::is_nothrow_move_assignable_v<Session>);
+static_assert(!std::is_copy_constructible_v<Beam> && std::is_nothrow_move_assignable_v<Beam>);
 static_assert(std::is_copy_constructible_v<State> && std::is_copy_assignable_v<State>);
 
 Model OpenModel(test_model which, const kinglet::ModelOptions& options = {}) {
@@ -374,6 +376,23 @@ TEST(KingletHpp, LanesAndStates) {
   ASSERT_TRUE(tree.Step(4).ok());
   EXPECT_EQ(values, (std::vector<double>{0, *tree.LogProbability(5)}));
   EXPECT_EQ(tree.ScoreTree(ids, ids, 2).status().code(), KINGLET_INVALID_ARGUMENT);
+
+  Beam beam = std::move(*Beam::Create(model));
+  const uint64_t start = *beam.Begin();
+  const uint64_t four = *beam.Step(start, 4);
+  const std::vector<uint64_t> next = *beam.Step(std::vector<uint64_t>(2, four).data(), ids, 2);
+  EXPECT_EQ(*beam.Step(four, 5), next[1]);
+  EXPECT_EQ(*beam.Tokens(next[1]), (std::vector<uint32_t>{4, 5}));
+  EXPECT_EQ(beam.LogProbability(&four, ids + 1, 1)->front(), values[1]);
+  ASSERT_TRUE(tree.Step(5).ok());
+  EXPECT_EQ(*beam.LogProbabilities(&next[1], 1), *tree.LogProbabilities());
+  EXPECT_EQ((*beam.TopK(next.data(), 2, 3))[1][0].id, (*tree.TopK(3))[0].id);
+  EXPECT_TRUE(*beam.Save(next[1]) == *tree.Save());
+  EXPECT_EQ(*beam.Stepped(), 3U);
+  EXPECT_EQ(beam.Begin(*tree.Save()).status().code(), KINGLET_OK);
+  ASSERT_TRUE(beam.Hold({four}).ok() && beam.Drop({four, four}).ok());
+  EXPECT_EQ(beam.Drop({four}).code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_TRUE(beam.Cancel().ok());
 
   const State first = *session.Save(0);
   ASSERT_TRUE(session.Cancel().ok());

@@ -314,6 +314,25 @@ void AskAboutText(const kinglet_model* model, size_t text, Answers* answers) {
   answers->insert(answers->end(), numbers.begin(), numbers.begin() + 5);
   kinglet_session_destroy(session);
 
+  kinglet_beam_options of_beam;
+  ASSERT_EQ(kinglet_beam_options_init(&of_beam, sizeof of_beam), KINGLET_OK);
+  of_beam.threads = static_cast<uint32_t>(1 + text % 2);
+  of_beam.lanes = 2;
+  of_beam.state_bytes = 1;
+  kinglet_beam* beam = nullptr;
+  ASSERT_EQ(kinglet_beam_create(model, &of_beam, &beam), KINGLET_OK);
+  uint64_t from[3] = {}, to[3] = {};
+  ASSERT_EQ(kinglet_beam_begin(beam, nullptr, from), KINGLET_OK);
+  from[1] = from[2] = from[0];
+  for (int t = 0; t < 3; ++t) {
+    ASSERT_EQ(kinglet_beam_step(beam, from, ids.data() + t, 3, to), KINGLET_OK);
+    ASSERT_EQ(kinglet_beam_log_probability(beam, to, ids.data(), 3, numbers.data()), KINGLET_OK);
+    answers->insert(answers->end(), numbers.begin(), numbers.begin() + 3);
+    ASSERT_EQ(kinglet_beam_drop(beam, from, t == 0 ? 1 : 3), KINGLET_OK);
+    std::copy(std::begin(to), std::end(to), std::begin(from));
+  }
+  kinglet_beam_destroy(beam);
+
   kinglet_embedding* embedding = nullptr;
   ASSERT_EQ(kinglet_embedding_create(model, &embedding), KINGLET_OK);
   uint32_t width = 0;
