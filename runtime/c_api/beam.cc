@@ -11,14 +11,88 @@
 #include "runtime/c_api/guard.h"
 #include "runtime/c_api/handles.h"
 
+kinglet_status kinglet_beam_options_init(kinglet_beam_options* options, uint32_t struct_size) {
+  return kinglet::InitOptions(__func__, options, struct_size);
+}
+
+void kinglet_beam_destroy(kinglet_beam* beam) { kinglet::Destroy(beam); }
+
+#if defined(KINGLET_SMALL)
+
+// A small library has no room for them (docs/INSTALL.md), so that no handle exists.
+kinglet_status kinglet_beam_create(const kinglet_model* /*model*/,
+                                   const kinglet_beam_options* /*options*/,
+                                   kinglet_beam** /*out*/) {
+  return kinglet::WithoutPart(__func__, "beams");
+}
+
+kinglet_status kinglet_beam_begin(kinglet_beam* /*beam*/, const kinglet_state* /*state*/,
+                                  uint64_t* /*out*/) {
+  return kinglet::WithoutPart(__func__, "beams");
+}
+
+kinglet_status kinglet_beam_step(kinglet_beam* /*beam*/, const uint64_t* /*hypotheses*/,
+                                 const uint32_t* /*ids*/, uint64_t /*count*/, uint64_t* /*out*/) {
+  return kinglet::WithoutPart(__func__, "beams");
+}
+
+kinglet_status kinglet_beam_hold(kinglet_beam* /*beam*/, const uint64_t* /*hypotheses*/,
+                                 uint64_t /*count*/) {
+  return kinglet::WithoutPart(__func__, "beams");
+}
+
+kinglet_status kinglet_beam_drop(kinglet_beam* /*beam*/, const uint64_t* /*hypotheses*/,
+                                 uint64_t /*count*/) {
+  return kinglet::WithoutPart(__func__, "beams");
+}
+
+kinglet_status kinglet_beam_tokens(const kinglet_beam* /*beam*/, uint64_t /*hypothesis*/,
+                                   uint32_t* /*ids*/, uint64_t /*capacity*/, uint64_t* /*needed*/) {
+  return kinglet::WithoutPart(__func__, "beams");
+}
+
+kinglet_status kinglet_beam_save(kinglet_beam* /*beam*/, uint64_t /*hypothesis*/,
+                                 kinglet_state** /*out*/) {
+  return kinglet::WithoutPart(__func__, "beams");
+}
+
+kinglet_status kinglet_beam_log_probability(kinglet_beam* /*beam*/, const uint64_t* /*hypotheses*/,
+                                            const uint32_t* /*ids*/, uint64_t /*count*/,
+                                            double* /*out*/) {
+  return kinglet::WithoutPart(__func__, "beams");
+}
+
+kinglet_status kinglet_beam_log_probabilities(kinglet_beam* /*beam*/,
+                                              const uint64_t* /*hypotheses*/, uint64_t /*count*/,
+                                              float* /*out*/, uint64_t /*capacity*/) {
+  return kinglet::WithoutPart(__func__, "beams");
+}
+
+kinglet_status kinglet_beam_top_k(kinglet_beam* /*beam*/, const uint64_t* /*hypotheses*/,
+                                  uint64_t /*count*/, uint32_t /*k*/, uint32_t* /*ids*/,
+                                  double* /*log_probabilities*/, uint64_t /*capacity*/,
+                                  uint32_t* /*per_hypothesis*/) {
+  return kinglet::WithoutPart(__func__, "beams");
+}
+
+kinglet_status kinglet_beam_stepped(const kinglet_beam* /*beam*/, uint64_t* /*out*/) {
+  return kinglet::WithoutPart(__func__, "beams");
+}
+
+kinglet_status kinglet_beam_cancel(kinglet_beam* /*beam*/) {
+  return kinglet::WithoutPart(__func__, "beams");
+}
+
+#else
+
 namespace kinglet {
 namespace {
 
 // The size of the structure's first version, which is this one.
 constexpr uint32_t kSmallestBeamOptions = sizeof(kinglet_beam_options);
 
-Result<std::unique_ptr<kinglet_beam>> CreateBeam(const char* function, const kinglet_model* model,
-                                                 const kinglet_beam_options* given) {
+Result<std::unique_ptr<kinglet_beam> > CreateBeam(const char* function, const kinglet_model* model,
+                                                  const kinglet_beam_options* given) {
   constexpr uint32_t kLanes = 16;
   constexpr uint64_t kStateBytes = uint64_t{64} << 20;
   KINGLET_ASSIGN_OR_RETURN(const kinglet_beam_options options,
@@ -59,10 +133,6 @@ using kinglet::Status;
 using kinglet::With;
 using kinglet::WithHypotheses;
 
-kinglet_status kinglet_beam_options_init(kinglet_beam_options* options, uint32_t struct_size) {
-  return kinglet::InitOptions(__func__, options, struct_size);
-}
-
 kinglet_status kinglet_beam_create(const kinglet_model* model, const kinglet_beam_options* options,
                                    kinglet_beam** out) {
   const char* const function = __func__;
@@ -73,8 +143,6 @@ kinglet_status kinglet_beam_create(const kinglet_model* model, const kinglet_bea
     return Status();
   });
 }
-
-void kinglet_beam_destroy(kinglet_beam* beam) { kinglet::Destroy(beam); }
 
 kinglet_status kinglet_beam_begin(kinglet_beam* beam, const kinglet_state* state, uint64_t* out) {
   return Get(__func__, "beam", beam, out,
@@ -177,3 +245,5 @@ kinglet_status kinglet_beam_cancel(kinglet_beam* beam) {
     return Status();
   });
 }
+
+#endif  // KINGLET_SMALL

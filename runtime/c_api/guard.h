@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "format/small_build.h"
 #include "kernels/float_environment.h"
 #include "kinglet/status.h"
 
@@ -135,6 +136,14 @@ Status CopyText(const char* function, std::string_view text, char* buffer, uint6
 Status CopyTexts(const char* function, const std::string& texts,
                  const std::vector<uint64_t>& begins, char* buffer, uint64_t capacity,
                  uint64_t* needed, uint64_t* offsets);
+
+// The answer of a function of a part that a small library leaves out: "typing".
+inline kinglet_status WithoutPart(const char* function, const char* part) {
+  return Guard([&] {
+    return LeftOut(function, "library", std::string("one with ") + part,
+                   "one of language models alone");
+  });
+}
 
 }  // namespace kinglet
 

@@ -18,6 +18,8 @@ kinglet_status kinglet_session_score_tree(kinglet_session* session, const uint32
                                           const uint32_t* ids, uint64_t count, double* out,
                                           uint64_t* stepped) {
   const char* const function = __func__;
+  // Trees are searched by beams, for which a small library has no room (docs/INSTALL.md).
+  if constexpr (kinglet::kSmallBuild) return kinglet::WithoutPart(function, "beams");
   return Guard([&]() -> Status {
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
     if (count > 0) {

@@ -27,35 +27,23 @@ void kinglet_typing_destroy(kinglet_typing* typing) { kinglet::Destroy(typing); 
 
 // A decoder takes more code than a small library has room for (docs/TYPING.md), so that no handle
 // exists.
-namespace kinglet {
-namespace {
-
-kinglet_status WithoutTyping(const char* function) {
-  return Guard([function] {
-    return LeftOut(function, "library", "one with typing", "one of language models alone");
-  });
-}
-
-}  // namespace
-}  // namespace kinglet
-
 kinglet_status kinglet_typing_create(const kinglet_model* /*model*/, kinglet_typing** /*out*/) {
-  return kinglet::WithoutTyping(__func__);
+  return kinglet::WithoutPart(__func__, "typing");
 }
 
 kinglet_status kinglet_typing_set_blocked(kinglet_typing* /*typing*/, const char* /*texts*/,
                                           const uint64_t* /*offsets*/, uint64_t /*count*/) {
-  return kinglet::WithoutTyping(__func__);
+  return kinglet::WithoutPart(__func__, "typing");
 }
 
 kinglet_status kinglet_typing_set_allowed(kinglet_typing* /*typing*/, const char* /*texts*/,
                                           const uint64_t* /*offsets*/, uint64_t /*count*/) {
-  return kinglet::WithoutTyping(__func__);
+  return kinglet::WithoutPart(__func__, "typing");
 }
 
 kinglet_status kinglet_typing_prepare(kinglet_typing* /*typing*/, kinglet_session* /*session*/,
                                       uint32_t /*lane*/) {
-  return kinglet::WithoutTyping(__func__);
+  return kinglet::WithoutPart(__func__, "typing");
 }
 
 kinglet_status kinglet_typing_find(kinglet_typing* /*typing*/, kinglet_session* /*session*/,
@@ -65,36 +53,36 @@ kinglet_status kinglet_typing_find(kinglet_typing* /*typing*/, kinglet_session* 
                                    double* /*log_probabilities*/, double* /*costs*/,
                                    uint32_t* /*kinds*/, uint32_t* /*count*/,
                                    int32_t* /*complete*/) {
-  return kinglet::WithoutTyping(__func__);
+  return kinglet::WithoutPart(__func__, "typing");
 }
 
 kinglet_status kinglet_typing_open_words(kinglet_typing* /*typing*/, const char* /*path*/) {
-  return kinglet::WithoutTyping(__func__);
+  return kinglet::WithoutPart(__func__, "typing");
 }
 
 kinglet_status kinglet_typing_learn(kinglet_typing* /*typing*/, const char* /*before*/,
                                     const char* /*word*/) {
-  return kinglet::WithoutTyping(__func__);
+  return kinglet::WithoutPart(__func__, "typing");
 }
 
 kinglet_status kinglet_typing_unlearn(kinglet_typing* /*typing*/, const char* /*word*/,
                                       uint64_t* /*removed*/) {
-  return kinglet::WithoutTyping(__func__);
+  return kinglet::WithoutPart(__func__, "typing");
 }
 
 kinglet_status kinglet_typing_forget(kinglet_typing* /*typing*/) {
-  return kinglet::WithoutTyping(__func__);
+  return kinglet::WithoutPart(__func__, "typing");
 }
 
 kinglet_status kinglet_typing_list(kinglet_typing* /*typing*/, uint64_t /*most*/, char* /*buffer*/,
                                    uint64_t /*capacity*/, uint64_t* /*needed*/,
                                    uint64_t* /*offsets*/, uint64_t* /*uses*/, uint64_t* /*count*/) {
-  return kinglet::WithoutTyping(__func__);
+  return kinglet::WithoutPart(__func__, "typing");
 }
 
 kinglet_status kinglet_typing_set_weights(kinglet_typing* /*typing*/, double /*user*/,
                                           double /*spelling*/) {
-  return kinglet::WithoutTyping(__func__);
+  return kinglet::WithoutPart(__func__, "typing");
 }
 
 #else

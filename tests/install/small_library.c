@@ -3,7 +3,7 @@
 // small_library_test.py.
 //
 //   small_library MODEL.kgl TEXT [BACKEND, or archives: makes a compressor,
-//                                 or typing: prints what each function of typing.h answers]
+//                                 or omitted: prints what the functions that it lacks answer]
 #include <kinglet/kinglet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,9 +32,10 @@ static long private_memory(void) {
   return dirty;
 }
 
-// The small library makes no decoder, so that there is none to give to the other functions.
-static void ask_typing(const kinglet_model* model) {
+// The small library makes no decoder and no beam, so that there is none for the other functions.
+static void ask_omitted(const kinglet_model* model) {
   kinglet_typing* typing = NULL;
+  kinglet_beam* beam = NULL;
 #define ASK(function, ...)                                                    \
   do {                                                                        \
     const kinglet_status status = function(__VA_ARGS__);                      \
@@ -52,6 +53,19 @@ static void ask_typing(const kinglet_model* model) {
   ASK(kinglet_typing_forget, typing);
   ASK(kinglet_typing_list, typing, 0, NULL, 0, NULL, NULL, NULL, NULL);
   ASK(kinglet_typing_set_weights, typing, 0, 0);
+  ASK(kinglet_beam_create, model, NULL, &beam);
+  ASK(kinglet_beam_begin, beam, NULL, NULL);
+  ASK(kinglet_beam_step, beam, NULL, NULL, 0, NULL);
+  ASK(kinglet_beam_hold, beam, NULL, 0);
+  ASK(kinglet_beam_drop, beam, NULL, 0);
+  ASK(kinglet_beam_tokens, beam, 0, NULL, 0, NULL);
+  ASK(kinglet_beam_save, beam, 0, NULL);
+  ASK(kinglet_beam_log_probability, beam, NULL, NULL, 0, NULL);
+  ASK(kinglet_beam_log_probabilities, beam, NULL, 0, NULL, 0);
+  ASK(kinglet_beam_top_k, beam, NULL, 0, 1, NULL, NULL, 0, NULL);
+  ASK(kinglet_beam_stepped, beam, NULL);
+  ASK(kinglet_beam_cancel, beam);
+  ASK(kinglet_session_score_tree, NULL, NULL, NULL, 0, NULL, NULL);
 }
 
 int main(int argc, char** argv) {
@@ -66,12 +80,12 @@ int main(int argc, char** argv) {
   kinglet_model_options options;
   check(kinglet_model_options_init(&options, sizeof options));
   const int archives = argc > 3 && strcmp(argv[3], "archives") == 0;
-  const int types = argc > 3 && strcmp(argv[3], "typing") == 0;
-  if (argc > 3 && !archives && !types) options.backend = argv[3];
+  const int asks = argc > 3 && strcmp(argv[3], "omitted") == 0;
+  if (argc > 3 && !archives && !asks) options.backend = argv[3];
   kinglet_model* model = NULL;
   check(kinglet_model_open(argv[1], &options, &model));
-  if (types) {
-    ask_typing(model);
+  if (asks) {
+    ask_omitted(model);
     kinglet_model_close(model);
     return 0;
   }
