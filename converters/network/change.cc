@@ -140,6 +140,10 @@ Result<Values> ApplySinusoids(Numbers numbers, const Values& /*values*/) {
   return SinusoidTable(static_cast<uint32_t>(numbers[0]), static_cast<uint32_t>(numbers[1]));
 }
 
+Result<Values> ApplyZeros(Numbers numbers, const Values& /*values*/) {
+  return Values(Whole(numbers[0]));
+}
+
 constexpr double kAny = -std::numeric_limits<double>::max();
 struct Kind {
   std::string_view name;
@@ -165,6 +169,7 @@ constexpr Kind kKinds[] = {
     {"transformer_xl_frequencies", 1, 1, 4, Unchanged<ApplyFrequencies<TransformerXlFrequencies>>},
     {"sinusoid_frequencies", 1, 1, 4, Unchanged<ApplyFrequencies<SinusoidFrequencies>>},
     {"sinusoids", 2, 2, 1, Unchanged<ApplySinusoids>},
+    {"zeros", 1, 1, 1, Unchanged<ApplyZeros>},
 };
 
 // REQUIRES: a kind of the list.
@@ -257,6 +262,8 @@ Change ZeroMemory(const HeadRows& rows) {
 Change MadeFairseqFrequencies(uint32_t width) { return Of("fairseq_frequencies", {1.0 * width}); }
 
 Change MadeSinusoidFrequencies(uint32_t width) { return Of("sinusoid_frequencies", {1.0 * width}); }
+
+Change MadeZeros(uint64_t count) { return Of("zeros", {Number(count)}); }
 
 Change MadeSinusoids(uint32_t positions, uint32_t width) {
   return Of("sinusoids", {1.0 * positions, 1.0 * width});

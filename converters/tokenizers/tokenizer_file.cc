@@ -74,6 +74,12 @@ std::string TokenizerNextTo(const std::string& checkpoint, const std::string& fa
       if (entry.filename().string().starts_with(left.folder)) look(entry / left.file);
     }
   }
+  // Newer versions of Hugging Face's library write this file alone, of any tokenizer.
+  const fs::path json = folder / "tokenizer.json";
+  if (found.empty() && family == "bert" && fs::is_regular_file(json, error) &&
+      ReadTokenizer({json.string(), false, {}, 0}).ok()) {
+    return json.string();
+  }
   return found.size() == 1 ? found.front() : std::string();
 }
 
@@ -90,7 +96,11 @@ Result<TextTables> ReadTables(const TokenizerChoice& choice) {
     return tables;
   }
   KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeText(choice.name, InputForm::kBytes));
-  if (LooksLikeWordPieces(bytes)) {
+  if (LooksLikeTokenizerJson(bytes)) {
+    Result<WordPieceTables> pieces = ReadTokenizerJson(bytes);
+    if (!pieces.ok()) return InFile(choice.name, pieces.status());
+    tables.method = std::move(pieces).value();
+  } else if (LooksLikeWordPieces(bytes)) {
     const std::string settings =
         (std::filesystem::path(choice.name).parent_path() / "tokenizer_config.json").string();
     std::error_code missing;

@@ -22,7 +22,8 @@ struct TokenizerChoice {
 // and KINGLET_INVALID_ARGUMENT; the text starts with the path.
 Result<TextTables> ReadTokenizer(const TokenizerChoice& choice);
 
-// The tokenizer that `family`'s framework writes to the folder of its checkpoint: fairseq's
+// The tokenizer that `family`'s framework writes to the folder of its checkpoint: BERT's vocab.txt
+// or tokenizer.json, fairseq's
 // bpecodes, code or sentencepiece.bpe.model, icefall's lang_bpe_*/bpe.model, ESPnet's bpe.model,
 // SpeechBrain's tokenizer.ckpt. Empty if there is no such file, or several.
 std::string TokenizerNextTo(const std::string& checkpoint, const std::string& family);
