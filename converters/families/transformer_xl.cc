@@ -141,7 +141,8 @@ class Settings {
   // The options that tie tables and projections; no module has them.
   Status ReadTies(TransformerXlNetwork& network) const {
     network.tables_option = "tied";
-    network.options_place = "config.yaml next to it, or --config,";
+    network.options_place =
+        input_->modules.network == nullptr ? "config.yaml next to it, or --config," : "a --config";
     if (Configured("not_tied")) {
       KINGLET_ASSIGN_OR_RETURN(const bool untied, config_->Boolean("not_tied"));
       network.tied_tables = !untied;

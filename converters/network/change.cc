@@ -212,8 +212,9 @@ Result<Change> MakeChange(std::string_view kind, const std::vector<double>& numb
     const bool whole = one.least_number != kAny;
     // Values that are made of nothing have no checkpoint's size.
     constexpr double kMostMade = 1 << 28;
-    const bool fits =
-        one.name != "sinusoids" || numbers.size() != 2 || numbers[0] * numbers[1] <= kMostMade;
+    const bool made = one.name == "sinusoids" || one.name == "zeros";
+    const bool fits = !made || std::accumulate(numbers.begin(), numbers.end(), 1.0,
+                                               std::multiplies<>()) <= kMostMade;
     const bool right = fits && std::all_of(numbers.begin(), numbers.end(), [&](double number) {
                          return number >= one.least_number &&
                                 number <= (whole ? Number(kMaxDimension) : -kAny) &&

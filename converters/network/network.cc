@@ -388,7 +388,7 @@ Status Network::CheckNames(const std::string& network) const {
   } else if (only_biases) {
     next = " (of a network without them a --recipe with \"zeros\": [" +
            Joined("", QuotedAll(missing), ", ") + "]; if they were lost, save it with them)";
-  } else if (!ties_to_state_.empty()) {
+  } else if (unused.empty() && !ties_to_state_.empty()) {
     next = " (" + Joined("", ties_to_state_, "; ") + ")";
   }
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "state dict",
