@@ -209,10 +209,12 @@ Status FindVocabulary(const std::string& checkpoint, const std::string& family, 
 Status ReadTextTokenizer(ConvertOptions options, const std::string& checkpoint,
                          const std::string& family, ModelDraft& draft,
                          std::vector<std::string>& notes) {
-  const bool masked = IsMaskedModel(draft.description);
-  const bool of_folder = masked && checkpoint != options.checkpoint && options.vocabulary.empty();
-  const bool found = options.tokenizer.empty() && (masked ? of_folder : !draft.vocabulary.empty());
-  if (found) options.tokenizer = TokenizerNextTo(checkpoint, family);
+  const FoundTokenizer left = TokenizerNextTo(checkpoint, family);
+  const bool of_folder =
+      left.has_words && checkpoint != options.checkpoint && options.vocabulary.empty();
+  const bool found = options.tokenizer.empty() && !left.path.empty() &&
+                     (left.has_words ? of_folder : !draft.vocabulary.empty());
+  if (found) options.tokenizer = left.path;
   if (options.tokenizer.empty()) return {};
   KINGLET_ASSIGN_OR_RETURN(draft.tokenizer,
                            ReadTokenizer({options.tokenizer, options.lower_case, {}, 0}));
@@ -229,6 +231,7 @@ Status ReadTextTokenizer(ConvertOptions options, const std::string& checkpoint,
                           }
                         },
                         [&](const WordPieceTables& tables) { draft.vocabulary = tables.pieces; },
+                        [&](const BytePieceTables& tables) { draft.vocabulary = tables.pieces; },
                         [](const MergeTables&) {}, [](const WordRule&) {}},
              draft.tokenizer->method);
   const uint32_t expected = draft.description.vocabulary_size;

@@ -19,9 +19,11 @@ enum class Activation : uint8_t {
   kSigmoid = 5,
   kLeakyRelu = 6,    // x, or kLeakySlope x where x < 0
   kDoubleSwish = 7,  // x sigmoid(x - 1) (icefall)
+  kTanhGelu = 8,     // GELU with a tangent for the error function (GPT-2), kernels/functions.h
 };
-constexpr std::array<std::string_view, 8> NamesOf(Activation /*kind*/) {
-  return {"none", "relu", "gelu", "swish", "tanh", "sigmoid", "leaky_relu", "double_swish"};
+constexpr std::array<std::string_view, 9> NamesOf(Activation /*kind*/) {
+  return {"none",    "relu",       "gelu",         "swish",    "tanh",
+          "sigmoid", "leaky_relu", "double_swish", "tanh_gelu"};
 }
 
 inline constexpr double kLeakySlope = 0.01;  // PyTorch's default

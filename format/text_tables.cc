@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "format/byte_alphabet.h"
 #include "format/little_endian.h"
 #include "format/message_text.h"
 #include "format/overloaded.h"
@@ -23,7 +24,7 @@ using Type = SentencePieceTables::Type;
 
 constexpr size_t kByteValues = 256;
 // The fewest bytes that an entry of each list takes in the segment.
-constexpr size_t kLeastRule = 4, kLeastPiece = 7, kLeastMerge = 4, kLeastString = 2;
+constexpr size_t kLeastRule = 4, kLeastPiece = 7, kLeastMerge = 4, kLeastString = 2, kLeastIds = 8;
 
 Status RefuseTables(StatusCode code, const std::string& where, const std::string& expected,
                     const std::string& found) {
@@ -166,6 +167,47 @@ Status CheckWordPieces(StatusCode code, const WordPieceTables& tables) {
   return RefuseTables(code, "pieces", "[UNK] among them", "none");
 }
 
+Status CheckBytePieces(StatusCode code, const BytePieceTables& tables) {
+  const std::vector<std::string_view> pieces(tables.pieces.begin(), tables.pieces.end());
+  KINGLET_RETURN_IF_ERROR(CheckDistinct(code, "piece", pieces));
+  const auto& marks = tables.marks;
+  if (std::adjacent_find(marks.begin(), marks.end(), std::greater_equal<>()) != marks.end() ||
+      (!marks.empty() && marks.back() >= pieces.size())) {
+    return RefuseTables(code, "marks", "ascending ids of pieces", "another list");
+  }
+  std::vector<std::string_view> of_bytes;
+  for (uint32_t id = 0; id < pieces.size(); ++id) {
+    if (std::binary_search(marks.begin(), marks.end(), id)) continue;
+    if (!BytesOfAlphabet(pieces[id])) {
+      return RefuseTables(code, Numbered("piece", id), "characters of GPT-2's alphabet of bytes",
+                          Quoted(pieces[id]));
+    }
+    of_bytes.push_back(pieces[id]);
+  }
+  std::sort(of_bytes.begin(), of_bytes.end());
+  const auto has = [&of_bytes](const std::string& piece) {
+    return std::binary_search(of_bytes.begin(), of_bytes.end(), piece);
+  };
+  for (size_t byte = 0; byte < kByteValues; ++byte) {
+    std::string letter;
+    AppendCodePoint(ByteAlphabet()[byte], letter);
+    if (has(letter)) continue;
+    return RefuseTables(code, "pieces", "one for each byte", "none for " + Numbered("byte", byte));
+  }
+  for (size_t i = 0; i < tables.merges.size(); ++i) {
+    const auto [left, right] = tables.merges[i];
+    if (std::max(left, right) < pieces.size() && has(tables.pieces[left] + tables.pieces[right])) {
+      continue;
+    }
+    return RefuseTables(code, Numbered("merge", i), "two pieces that together are a piece",
+                        "another pair");
+  }
+  std::vector<std::pair<uint32_t, uint32_t>> sorted = tables.merges;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end()) return {};
+  return RefuseTables(code, "merges", "each once", "one twice");
+}
+
 // Memory of a text in addition to its bytes, and of an entry of a list while lists are checked.
 constexpr uint64_t kPerText = 24, kPerEntry = 32;
 uint64_t BytesOfText(size_t size) { return size <= std::string().capacity() ? 0 : size + kPerText; }
@@ -258,6 +300,18 @@ class TableWriter {
   void Add(const WordPieceTables& tables) {
     Byte(tables.plain_letters ? 1 : 0);
     Add(tables.pieces);
+  }
+
+  void Add(const BytePieceTables& tables) {
+    Byte(tables.space_before ? 1 : 0);
+    Add(tables.pieces);
+    Size(tables.merges.size());
+    for (const auto& [left, right] : tables.merges) {
+      Size(left);
+      Size(right);
+    }
+    Size(tables.marks.size());
+    for (const uint32_t id : tables.marks) Size(id);
   }
 
   void Add(const WordRule& rule) { Byte(static_cast<size_t>(rule.rule)); }
@@ -386,6 +440,18 @@ class TableReader {
     Read(tables.pieces);
   }
 
+  void Read(BytePieceTables& tables) {
+    tables.space_before = Byte(1) != 0;
+    Read(tables.pieces);
+    tables.merges.resize(Size(kLeastIds, 2 * sizeof(tables.merges[0])));
+    for (auto& [left, right] : tables.merges) {
+      left = Word();
+      right = Word();
+    }
+    tables.marks.resize(Size(sizeof(uint32_t), sizeof(uint32_t)));
+    for (uint32_t& id : tables.marks) id = Word();
+  }
+
   void Read(WordRule& rule) {
     rule.rule = static_cast<WordRule::Rule>(Byte(static_cast<size_t>(WordRule::Rule::kCharacters)));
   }
@@ -456,6 +522,7 @@ const char* TextTablesName(const TextTables& tables) {
                                },
                                [](const MergeTables&) { return "byte-pair codes"; },
                                [](const WordPieceTables&) { return "WordPiece"; },
+                               [](const BytePieceTables&) { return "byte-level pieces"; },
                                [](const WordRule& words) {
                                  switch (words.rule) {
                                    case WordRule::Rule::kSpaces:
@@ -476,6 +543,7 @@ Status CheckTextTables(StatusCode code, const TextTables& tables) {
           [&](const SentencePieceTables& pieces) { return CheckSentencePieces(code, pieces); },
           [&](const MergeTables& merges) { return CheckMerges(code, merges); },
           [&](const WordPieceTables& pieces) { return CheckWordPieces(code, pieces); },
+          [&](const BytePieceTables& pieces) { return CheckBytePieces(code, pieces); },
           [](const WordRule&) { return Status(); }},
       tables.method);
 }
@@ -509,6 +577,11 @@ uint64_t HeldBytes(const TextTables& tables) {
                    return bytes;
                  },
                  [](const WordPieceTables& pieces) { return BytesOfTexts(pieces.pieces); },
+                 [](const BytePieceTables& pieces) {
+                   return BytesOfTexts(pieces.pieces) +
+                          pieces.merges.size() * 2 * sizeof(pieces.merges[0]) +
+                          pieces.marks.size() * sizeof(uint32_t);
+                 },
                  [](const WordRule&) { return uint64_t{0}; }},
       tables.method);
 }
@@ -522,6 +595,7 @@ Result<TextTables> ReadTextTables(std::span<const std::byte> bytes, uint64_t lim
   if (kind == 1) ReadTokenizer<MergeTables>(reader, tables);
   if (kind == 2) ReadTokenizer<WordPieceTables>(reader, tables);
   if (kind == 3) ReadTokenizer<WordRule>(reader, tables);
+  if (kind == 4) ReadTokenizer<BytePieceTables>(reader, tables);
   KINGLET_RETURN_IF_ERROR(reader.Finish());
   KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_MODEL, tables));
   return tables;

@@ -64,6 +64,17 @@ struct WordPieceTables {
   bool operator==(const WordPieceTables&) const = default;
 };
 
+// GPT-2's byte-pair encoding (Radford et al. 2019): a text is split by a fixed rule, and the bytes
+// of each part are merged to pieces. Pieces are written in the alphabet of format/byte_alphabet.h.
+struct BytePieceTables {
+  bool space_before = false;  // one space in front of a text that begins with another character
+  std::vector<std::string> pieces;                    // index = id; has a piece for each byte
+  std::vector<std::pair<uint32_t, uint32_t>> merges;  // ids, best first; both together are a piece
+  std::vector<uint32_t>
+      marks;  // ids, ascending: pieces that stand for their own spelling in a text
+  bool operator==(const BytePieceTables&) const = default;
+};
+
 // Words of the text itself, by a rule.
 struct WordRule {
   enum class Rule : uint8_t {
@@ -77,7 +88,7 @@ struct WordRule {
 
 struct TextTables {
   bool lower_case = false;  // before normalisation and tokenization
-  std::variant<SentencePieceTables, MergeTables, WordPieceTables, WordRule> method;
+  std::variant<SentencePieceTables, MergeTables, WordPieceTables, WordRule, BytePieceTables> method;
   bool operator==(const TextTables&) const = default;
 };
 

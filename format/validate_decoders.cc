@@ -31,7 +31,7 @@ class DecoderValidator : private BlockChecks {
     KINGLET_RETURN_IF_ERROR(ValidateEnumerator("norm order", decoder.norm_order, NormOrder::kEnd));
     KINGLET_RETURN_IF_ERROR(ValidatePositive("epsilon", decoder.epsilon));
     KINGLET_RETURN_IF_ERROR(
-        ValidateEnumerator("activation", decoder.activation, Activation::kDoubleSwish));
+        ValidateEnumerator("activation", decoder.activation, Activation::kTanhGelu));
     if (decoder.masked_token && decoder.start != StreamStart::kMasked) {
       return InvalidPart("masked token", "none, as the stream starts with zeros", "one");
     }

@@ -47,7 +47,7 @@ class DenseValidator : private BlockChecks {
     KINGLET_RETURN_IF_ERROR(
         ValidatePresence(part + ", norm_bias", layer.norm_bias.has_value(), trained, reason));
     KINGLET_RETURN_IF_ERROR(ValidatePositive(part + ", epsilon", layer.epsilon));
-    return ValidateEnumerator(part + ", activation", layer.activation, Activation::kDoubleSwish);
+    return ValidateEnumerator(part + ", activation", layer.activation, Activation::kTanhGelu);
   }
 };
 

@@ -29,6 +29,8 @@ KINGLET_HOST_DEVICE inline T Activated(Activation activation, T x) {
       return x < T{0} ? x * static_cast<T>(kLeakySlope) : x;
     case Activation::kDoubleSwish:
       return x * Sigmoid(x - T{1});
+    case Activation::kTanhGelu:
+      return TanhGelu(x);
   }
   return x;
 }

@@ -269,6 +269,20 @@ inline double Sigmoid(double x) {
 }
 inline double Tanh(double x) { return std::tanh(x); }
 
+// Hendrycks & Gimpel's approximation of the Gaussian error linear unit, 0.5 x (1 + tanh(u)) with
+// u = sqrt(2 / pi) (x + 0.044715 x^3), as x sigmoid(2 u), which keeps its digits below 0. 2 u =
+// x (kFirst + kThird x^2).
+template <class T>
+struct TanhGeluConstants {
+  static constexpr T kFirst = static_cast<T>(1.5957691216057308);
+  static constexpr T kThird = static_cast<T>(0.07135481627260025);
+};
+template <class T>
+KINGLET_HOST_DEVICE inline T TanhGelu(T x) {
+  using C = TanhGeluConstants<T>;
+  return x * Sigmoid(x * (C::kFirst + C::kThird * (x * x)));
+}
+
 // What is subtracted from logits before their exponentials are summed, from the largest of them: 0
 // where no exponential is far from 1, so that most sums need no maximum first; else the largest.
 template <class T>

@@ -8,7 +8,8 @@ std::optional<uint32_t> UnknownToken(const Vocabulary& vocabulary, const ModelTe
   return text != nullptr ? text->unknown_id() : vocabulary.Find("<unk>");
 }
 
-std::optional<uint32_t> TokenForLineEnd(const Vocabulary& vocabulary) {
+std::optional<uint32_t> TokenForLineEnd(const Vocabulary& vocabulary, const ModelText* text) {
+  if (text != nullptr && text->newline_id()) return text->newline_id();
   for (const std::string_view token : {"<eos>", "</s>", "<sos/eos>", "\n"}) {
     if (const std::optional<uint32_t> id = vocabulary.Find(token)) return id;
   }
@@ -21,7 +22,7 @@ SpecialTokens SpecialTokensOf(const Model& model) {
   tokens.end_of_line = description.end_token;
   if (const Vocabulary* const vocabulary = model.vocabulary()) {
     tokens.unknown = UnknownToken(*vocabulary, model.text());
-    if (!tokens.end_of_line) tokens.end_of_line = TokenForLineEnd(*vocabulary);
+    if (!tokens.end_of_line) tokens.end_of_line = TokenForLineEnd(*vocabulary, model.text());
   }
   tokens.begin = description.start_token ? description.start_token : tokens.end_of_line;
   return tokens;

@@ -16,9 +16,9 @@ namespace kinglet {
 
 // The unknown piece of the tokenizer or, without a tokenizer (`text` is null), <unk>.
 std::optional<uint32_t> UnknownToken(const Vocabulary& vocabulary, const ModelText* text);
-// The first of <eos> (frameworks), </s> (fairseq, OpenNMT), <sos/eos> (speech toolkits) and a
-// newline (models of characters).
-std::optional<uint32_t> TokenForLineEnd(const Vocabulary& vocabulary);
+// The newline of a tokenizer of bytes, or the first of <eos> (frameworks), </s> (fairseq, OpenNMT),
+// <sos/eos> (speech toolkits) and a newline (models of characters). `text` may be null.
+std::optional<uint32_t> TokenForLineEnd(const Vocabulary& vocabulary, const ModelText* text);
 
 // Ids of the vocabulary that the model predicts. Any of them may be missing.
 struct SpecialTokens {

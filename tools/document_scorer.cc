@@ -74,7 +74,8 @@ Result<DocumentScorer> DocumentScorer::Create(const std::shared_ptr<const Model>
 
 Result<std::vector<uint32_t>> DocumentScorer::StreamOf(const std::string& input_name,
                                                        const Document& document) const {
-  TextReader reader(*model_->text(), input_name + ", " + Numbered("line", document.line_number));
+  TextReader reader(*model_->text(), input_name + ", " + Numbered("line", document.line_number), {},
+                    PieceMarks());
   TokenSequence tokens;
   std::string_view rest = document.text;
   for (size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {

@@ -111,8 +111,10 @@ class ListScorer {
     AddedList& added = added_.emplace_back();
     for (const Hypothesis& hypothesis : list.hypotheses) {
       TokenSequence sentence;
-      TextReader reader(*model_.text(), input_name_ + ": " + list.utterance + ", hypothesis " +
-                                            std::to_string(hypothesis.number));
+      TextReader reader(
+          *model_.text(),
+          input_name_ + ": " + list.utterance + ", hypothesis " + std::to_string(hypothesis.number),
+          {}, PieceMarks());
       KINGLET_RETURN_IF_ERROR(reader.AddLine(hypothesis.text, sentence));
       const auto unknown = std::count(sentence.ids.begin(), sentence.ids.end(), unknown_);
       added.scores.push_back({0, sentence.ids.size() + 1, static_cast<uint64_t>(unknown)});

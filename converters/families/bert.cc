@@ -20,12 +20,10 @@
 #include <utility>
 #include <vector>
 
-#include "converters/checkpoints/checkpoint_path.h"
 #include "converters/checkpoints/config_file.h"
 #include "converters/checkpoints/quoted.h"
-#include "converters/families/config_options.h"
 #include "converters/families/families.h"
-#include "converters/families/hugging_face_options.h"
+#include "converters/families/hugging_face.h"
 #include "converters/network/layers.h"
 #include "converters/network/network.h"
 #include "format/blocks.h"
@@ -61,58 +59,26 @@ constexpr OptionTable kBertOptions = {
     "layer_norm_eps tie_word_embeddings model_type position_embedding_type"};
 
 // The settings of config.json.
-struct BertSettings {
-  uint64_t width = 0, layers = 0, heads = 0, inner = 0, positions = 0, segments = 0, words = 0;
+struct BertSettings : TransformerConfig {
+  uint32_t inner = 0, segments = 0;
   double epsilon = 1e-12;
   Activation activation = Activation::kGelu;
   bool tied = true;
 };
 
-Result<Activation> ActivationOf(const ConfigFile& file) {
-  const char* const key = "hidden_act";
-  KINGLET_ASSIGN_OR_RETURN(const std::string name, file.Text(key));
-  if (name == "gelu") return Activation::kGelu;
-  if (name == "relu") return Activation::kRelu;
-  if (name == "silu" || name == "swish") return Activation::kSwish;
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file.path(), key, "gelu, relu, silu or swish",
-                         QuotedName(name));
-}
-
 Result<BertSettings> ReadSettings(const ConfigFile& file) {
   BertSettings settings;
-  const std::pair<const char*, uint64_t*> sizes[] = {
-      {"hidden_size", &settings.width},
-      {"num_hidden_layers", &settings.layers},
-      {"num_attention_heads", &settings.heads},
-      {"intermediate_size", &settings.inner},
-      {"max_position_embeddings", &settings.positions},
-      {"type_vocab_size", &settings.segments},
-      {"vocab_size", &settings.words}};
-  for (const auto& [key, size] : sizes) {
-    KINGLET_ASSIGN_OR_RETURN(const int64_t value, file.Integer(key));
-    const uint64_t most = key == std::string("vocab_size") ? kMaxDimension : kMaxExtent;
-    if (value < 1 || static_cast<uint64_t>(value) > most) {
-      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file.path(), key,
-                             "1 to " + std::to_string(most), std::to_string(value));
-    }
-    *size = static_cast<uint64_t>(value);
-  }
-  if (settings.width % settings.heads != 0) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file.path(), "hidden_size",
-                           "a multiple of num_attention_heads, " + std::to_string(settings.heads),
-                           std::to_string(settings.width));
-  }
-  if (settings.layers > kMaxLayers) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file.path(), "num_hidden_layers",
-                           "1 to " + std::to_string(kMaxLayers), std::to_string(settings.layers));
-  }
-  KINGLET_ASSIGN_OR_RETURN(settings.activation, ActivationOf(file));
+  KINGLET_ASSIGN_OR_RETURN(
+      static_cast<TransformerConfig&>(settings),
+      ReadTransformerSizes(file, {"hidden_size", "num_hidden_layers", "num_attention_heads",
+                                  "max_position_embeddings", "vocab_size"}));
+  KINGLET_ASSIGN_OR_RETURN(settings.inner, ReadSize(file, "intermediate_size", kMaxExtent));
+  KINGLET_ASSIGN_OR_RETURN(settings.segments, ReadSize(file, "type_vocab_size", kMaxExtent));
+  KINGLET_ASSIGN_OR_RETURN(settings.activation, ReadActivation(file, "hidden_act"));
   if (file.Has("layer_norm_eps")) {
     KINGLET_ASSIGN_OR_RETURN(settings.epsilon, file.Number("layer_norm_eps"));
   }
-  if (file.Has("tie_word_embeddings")) {
-    KINGLET_ASSIGN_OR_RETURN(settings.tied, file.Boolean("tie_word_embeddings"));
-  }
+  KINGLET_ASSIGN_OR_RETURN(settings.tied, TiesWordTables(file));
   return settings;
 }
 
@@ -162,7 +128,7 @@ class BertLoader {
     }
     KINGLET_RETURN_IF_ERROR(network_.CheckNames("a BERT of " + std::to_string(settings_.layers) +
                                                 " layers of " + std::to_string(d)));
-    draft.description.vocabulary_size = static_cast<uint32_t>(settings_.words);
+    draft.description.vocabulary_size = settings_.words;
     blocks.emplace_back(std::move(embedding));
     blocks.emplace_back(std::move(model));
     if (transform) blocks.emplace_back(*std::move(transform));
@@ -181,12 +147,7 @@ class BertLoader {
   }
 
   void ShareTables() {
-    if (settings_.tied) {
-      network_.Share(prefix_ + kBertWords, kBertDecoder);
-    } else {
-      network_.MayShare(prefix_ + kBertWords, kBertDecoder,
-                        "\"tie_word_embeddings\": true in config.json");
-    }
+    ShareWordTables(settings_.tied, prefix_ + kBertWords, kBertDecoder, network_);
   }
 
   AdaptiveEmbedding Embedding() {
@@ -195,11 +156,11 @@ class BertLoader {
     network_.ClaimUnshaped(prefix_ + "embeddings.position_ids", /*required=*/false);
     AdaptiveEmbedding embedding;
     embedding.name = "embedding";
-    embedding.width = static_cast<uint32_t>(settings_.width);
+    embedding.width = settings_.width;
     embedding.scale = 1;
     const TensorId words = network_.Add(prefix_ + kBertWords, {settings_.words, settings_.width},
                                         Role::kPrunedAlso, words_);
-    embedding.bins.push_back({0, static_cast<uint32_t>(settings_.words), words, std::nullopt});
+    embedding.bins.push_back({0, settings_.words, words, std::nullopt});
     return embedding;
   }
 
@@ -212,15 +173,14 @@ class BertLoader {
     model.segments.scale = 1;
     const TensorId segments = network_.Add(embeddings + "token_type_embeddings.weight",
                                            {settings_.segments, d}, Role::kKept);
-    model.segments.bins.push_back(
-        {0, static_cast<uint32_t>(settings_.segments), segments, std::nullopt});
+    model.segments.bins.push_back({0, settings_.segments, segments, std::nullopt});
     std::tie(model.norm_gain, model.norm_bias) =
         AddNorm(network_, embeddings + "LayerNorm.", settings_.width);
     TransformerDecoder& stack = model.stack;
     stack.width = static_cast<uint32_t>(d);
-    stack.heads = static_cast<uint32_t>(settings_.heads);
-    stack.key_size = stack.value_size = static_cast<uint32_t>(d / settings_.heads);
-    stack.window = static_cast<uint32_t>(settings_.positions);
+    stack.heads = settings_.heads;
+    stack.key_size = stack.value_size = settings_.width / settings_.heads;
+    stack.window = settings_.positions;
     stack.start = StreamStart::kMasked;
     stack.norm_order = NormOrder::kPost;
     stack.epsilon = settings_.epsilon;
@@ -272,8 +232,8 @@ class BertLoader {
     const Shape shape = {settings_.words, settings_.width};
     AdaptiveSoftmax softmax{};
     softmax.name = "decoder";
-    softmax.width = static_cast<uint32_t>(settings_.width);
-    softmax.head_size = static_cast<uint32_t>(settings_.words);
+    softmax.width = settings_.width;
+    softmax.head_size = settings_.words;
     ShareTables();
     const CheckpointTensor* own = network_.Claim(kBertDecoder, shape);
     if (own != nullptr && words_ != nullptr) {
@@ -326,12 +286,7 @@ std::span<const OptionTable> BertOptions() { return {&kBertOptions, 1}; }
 // Errors: KINGLET_INVALID_CHECKPOINT; KINGLET_UNSUPPORTED for options that the blocks cannot
 // express (relative positions, a decoder) and unknown ones, by the option's name.
 Result<LoadedModel> LoadBert(const FamilyInput& input) {
-  std::string path = input.config;
-  if (path.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(path, FindConfig(input.checkpoint, "config.json"));
-  }
-  KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(path));
-  KINGLET_RETURN_IF_ERROR(CheckConfig(kBertOptions, file, input.ignored));
+  KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ReadHuggingFaceConfig(kBertOptions, input));
   KINGLET_RETURN_IF_ERROR(CheckClasses(file));
   KINGLET_ASSIGN_OR_RETURN(const BertSettings settings, ReadSettings(file));
   return BertLoader(settings, input).Load();

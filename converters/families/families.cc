@@ -64,6 +64,7 @@ std::span<const Family* const> KnownFamilies() {
                                            &kSpeechbrainRnn,
                                            &kSpeechbrainTransformer,
                                            &kBert,
+                                           &kGpt2,
                                            &kFairseqTranslation};
   return kFamilies;
 }

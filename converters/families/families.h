@@ -73,9 +73,9 @@ struct Family {
 
 // Each is in the file of its name.
 extern const Family kAwdLstm, kBert, kDefineAwdLstm, kEspnetRnn, kEspnetTransformer, kFairseq,
-    kFairseqTranslation, kIcefallRnn, kIcefallTransformer, kMicronet, kOpenNmt, kPytorchExamples,
-    kPytorchTransformer, kSpeechbrainRnn, kSpeechbrainTransformer, kTransfoXl, kTransformerXl,
-    kZaremba;
+    kFairseqTranslation, kGpt2, kIcefallRnn, kIcefallTransformer, kMicronet, kOpenNmt,
+    kPytorchExamples, kPytorchTransformer, kSpeechbrainRnn, kSpeechbrainTransformer, kTransfoXl,
+    kTransformerXl, kZaremba;
 
 // The families that this build reads.
 std::span<const Family* const> Families();

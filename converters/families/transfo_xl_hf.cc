@@ -12,12 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "converters/checkpoints/checkpoint_path.h"
 #include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/checkpoints/config_file.h"
-#include "converters/families/config_options.h"
 #include "converters/families/families.h"
-#include "converters/families/hugging_face_options.h"
+#include "converters/families/hugging_face.h"
 #include "converters/families/transformer_xl_network.h"
 
 namespace kinglet {
@@ -108,12 +106,7 @@ std::span<const OptionTable> TransfoXlOptions() { return {&kTransfoXlOptions, 1}
 // The configuration is the given file, or config.json next to the checkpoint. Errors: those of
 // LoadTransformerXlNetwork, CheckOptions and ConfigFile; KINGLET_NOT_FOUND without a configuration.
 Result<LoadedModel> LoadTransfoXl(const FamilyInput& input) {
-  std::string path = input.config;
-  if (path.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(path, FindConfig(input.checkpoint, "config.json"));
-  }
-  KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(path));
-  KINGLET_RETURN_IF_ERROR(CheckConfig(kTransfoXlOptions, file, input.ignored));
+  KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ReadHuggingFaceConfig(kTransfoXlOptions, input));
   KINGLET_ASSIGN_OR_RETURN(TransformerXlNetwork network, NetworkOfConfig(file));
   if (input.memory_length) network.memory_length = *input.memory_length;
   return LoadTransformerXlNetwork(network, input.weights, input.report);

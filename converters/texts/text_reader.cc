@@ -33,12 +33,15 @@ std::string_view TypedWords::At(uint64_t position) const {
   return std::string_view(text_).substr(place->begin, place->bytes);
 }
 
-TextReader::TextReader(const ModelText& text, std::string origin, Flush flush)
+TextReader::TextReader(const ModelText& text, std::string origin, Flush flush,
+                       std::optional<PieceMarks> marks)
     : text_(text),
       origin_(std::move(origin)),
-      end_of_line_(TokenForLineEnd(text.vocabulary())),
+      end_of_line_(TokenForLineEnd(text.vocabulary(), &text)),
       unknown_(text.unknown_id()),
-      marks_(text.is_between_spaces() ? PieceMarksOf(text.vocabulary()) : PieceMarks()),
+      marks_(marks                      ? *marks
+             : text.is_between_spaces() ? PieceMarksOf(text.vocabulary())
+                                        : PieceMarks()),
       flush_(std::move(flush)) {}
 
 Status TextReader::AddToken(uint32_t id, bool unknown, std::string_view typed,

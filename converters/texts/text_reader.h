@@ -49,9 +49,11 @@ class TextReader {
   // Takes the tokens of a part of a long line, and may empty the sequence.
   using Flush = std::function<Status(TokenSequence&)>;
 
-  // Lines are tokenized by `text`. `origin` names the text in messages. REQUIRES: `text` outlives
-  // the reader.
-  TextReader(const ModelText& text, std::string origin, Flush flush = {});
+  // Lines are tokenized by `text`. `origin` names the text in messages. Without `marks` they are
+  // those of the vocabulary, which is read for them; where many readers are made and no size is
+  // asked for, PieceMarks() does. REQUIRES: `text` outlives the reader.
+  TextReader(const ModelText& text, std::string origin, Flush flush = {},
+             std::optional<PieceMarks> marks = {});
 
   // Appends the tokens of the text's next bytes, and at each line's end its word: the first of
   // <eos>, </s>, <sos/eos> and a newline that the vocabulary has, if it has one. A long line is

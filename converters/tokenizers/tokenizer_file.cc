@@ -12,6 +12,7 @@
 #include "converters/checkpoints/list_folder.h"
 #include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/checkpoints/text_input.h"
+#include "converters/tokenizers/byte_piece_file.h"
 #include "converters/tokenizers/merge_file.h"
 #include "converters/tokenizers/sentence_piece_file.h"
 #include "converters/tokenizers/word_piece_file.h"
@@ -43,8 +44,14 @@ struct LeftNextTo {
   // folder.
   std::string_view folder;
   std::string_view file;
+  // The tokenizer's pieces are the model's words.
+  bool has_words = false;
+  // Another form of the file before, which comes first.
+  bool repeats = false;
 };
-constexpr std::array<LeftNextTo, 7> kLeftNextTo = {{{"bert", "", "vocab.txt"},
+constexpr std::array<LeftNextTo, 9> kLeftNextTo = {{{"bert", "", "vocab.txt", true},
+                                                    {"gpt2", "", "tokenizer.json", true},
+                                                    {"gpt2", "", "vocab.json", true, true},
                                                     {"fairseq", "", "bpecodes"},
                                                     {"fairseq", "", "code"},
                                                     {"fairseq", "", "sentencepiece.bpe.model"},
@@ -54,16 +61,16 @@ constexpr std::array<LeftNextTo, 7> kLeftNextTo = {{{"bert", "", "vocab.txt"},
 
 }  // namespace
 
-std::string TokenizerNextTo(const std::string& checkpoint, const std::string& family) {
+FoundTokenizer TokenizerNextTo(const std::string& checkpoint, const std::string& family) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(checkpoint).parent_path();
   std::error_code error;
-  std::vector<std::string> found;
-  const auto look = [&](const fs::path& file) {
-    if (fs::is_regular_file(file, error)) found.push_back(file.string());
-  };
+  std::vector<FoundTokenizer> found;
   for (const LeftNextTo& left : kLeftNextTo) {
-    if (!family.starts_with(left.family)) continue;
+    if (!family.starts_with(left.family) || (left.repeats && !found.empty())) continue;
+    const auto look = [&](const fs::path& file) {
+      if (fs::is_regular_file(file, error)) found.push_back({file.string(), left.has_words});
+    };
     if (left.folder.empty()) {
       look(folder / left.file);
       continue;
@@ -78,14 +85,31 @@ std::string TokenizerNextTo(const std::string& checkpoint, const std::string& fa
   const fs::path json = folder / "tokenizer.json";
   if (found.empty() && family == "bert" && fs::is_regular_file(json, error) &&
       ReadTokenizer({json.string(), false, {}, 0}).ok()) {
-    return json.string();
+    return {json.string(), true};
   }
-  return found.size() == 1 ? found.front() : std::string();
+  return found.size() == 1 ? found.front() : FoundTokenizer();
 }
 
 namespace {
 
-Result<TextTables> ReadTables(const TokenizerChoice& choice) {
+// A tokenizer.json, or the vocabulary of vocab.json with the merges next to it.
+Result<BytePieceTables> ReadBytePieces(const std::string& path, std::string_view bytes) {
+  if (HasMerges(bytes)) return ReadTokenizerJson(bytes);
+  const auto merges = std::filesystem::path(path).parent_path() / "merges.txt";
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(merges.string()));
+  return ReadVocabularyAndMerges(bytes, text);
+}
+
+// The vocab.json whose merges the file has, if it is GPT-2's merges.txt.
+std::string VocabularyOfMerges(const std::string& path) {
+  const std::filesystem::path file(path);
+  std::error_code missing;
+  const auto vocabulary = file.parent_path() / "vocab.json";
+  const bool has = file.filename() == "merges.txt" && std::filesystem::exists(vocabulary, missing);
+  return has ? vocabulary.string() : std::string();
+}
+
+Result<TextTables> ReadTables(TokenizerChoice choice) {
   TextTables tables;
   tables.lower_case = choice.lower_case;
   const bool spaces = choice.name == "spaces" || choice.name == "words";
@@ -95,9 +119,16 @@ Result<TextTables> ReadTables(const TokenizerChoice& choice) {
                                                          : WordRule::Rule::kCharacters};
     return tables;
   }
+  if (std::string vocabulary = VocabularyOfMerges(choice.name); !vocabulary.empty()) {
+    choice.name = std::move(vocabulary);
+  }
   KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeText(choice.name, InputForm::kBytes));
-  if (LooksLikeTokenizerJson(bytes)) {
-    Result<WordPieceTables> pieces = ReadTokenizerJson(bytes);
+  if (LooksLikeWordPieceJson(bytes)) {
+    Result<WordPieceTables> pieces = ReadWordPieceJson(bytes);
+    if (!pieces.ok()) return InFile(choice.name, pieces.status());
+    tables.method = std::move(pieces).value();
+  } else if (LooksLikeBytePieces(bytes)) {
+    Result<BytePieceTables> pieces = ReadBytePieces(choice.name, bytes);
     if (!pieces.ok()) return InFile(choice.name, pieces.status());
     tables.method = std::move(pieces).value();
   } else if (LooksLikeWordPieces(bytes)) {

@@ -22,11 +22,16 @@ struct TokenizerChoice {
 // and KINGLET_INVALID_ARGUMENT; the text starts with the path.
 Result<TextTables> ReadTokenizer(const TokenizerChoice& choice);
 
-// The tokenizer that `family`'s framework writes to the folder of its checkpoint: BERT's vocab.txt
-// or tokenizer.json, fairseq's
+struct FoundTokenizer {
+  std::string path;        // empty if there is no such file
+  bool has_words = false;  // the pieces are the model's words
+};
+
+// The tokenizer that `family`'s framework writes to the folder of its checkpoint: fairseq's
 // bpecodes, code or sentencepiece.bpe.model, icefall's lang_bpe_*/bpe.model, ESPnet's bpe.model,
-// SpeechBrain's tokenizer.ckpt. Empty if there is no such file, or several.
-std::string TokenizerNextTo(const std::string& checkpoint, const std::string& family);
+// SpeechBrain's tokenizer.ckpt, BERT's vocab.txt or tokenizer.json, GPT-2's tokenizer.json or vocab.json. None if
+// there is no such file, or several.
+FoundTokenizer TokenizerNextTo(const std::string& checkpoint, const std::string& family);
 
 }  // namespace kinglet
 

@@ -46,7 +46,7 @@ Json ValueAt(const Json& file, std::initializer_list<const char*> path) {
   return *value;
 }
 
-Status RefuseTokenizerJson(const std::string& where, const Json& expected, const Json& found) {
+Status RefuseWordPieceJson(const std::string& where, const Json& expected, const Json& found) {
   const std::string value = found.is_null()         ? "none"
                             : found.is_structured() ? "an array or an object"
                                                     : found.dump(-1, ' ', true);
@@ -59,19 +59,18 @@ Status RefuseTokenizerJson(const std::string& where, const Json& expected, const
 
 }  // namespace
 
-bool LooksLikeTokenizerJson(std::string_view text) {
+bool LooksLikeWordPieceJson(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t\r\n");
   return first != text.npos && text[first] == '{' &&
-         ValueAt(Json::parse(text, nullptr, false), {"model"}).is_object();
+         ValueAt(Json::parse(text, nullptr, false), {"model", "type"}) == Json("WordPiece");
 }
 
-Result<WordPieceTables> ReadTokenizerJson(std::string_view text) {
+Result<WordPieceTables> ReadWordPieceJson(std::string_view text) {
   const Json file = Json::parse(text, nullptr, false);
   const struct {
     const char *part, *key;
     Json value;
-  } stated[] = {{"model", "type", "WordPiece"},
-                {"model", "unk_token", "[UNK]"},
+  } stated[] = {{"model", "unk_token", "[UNK]"},
                 {"model", "continuing_subword_prefix", "##"},
                 {"model", "max_input_chars_per_word", 100},
                 {"normalizer", "type", "BertNormalizer"},
@@ -81,14 +80,14 @@ Result<WordPieceTables> ReadTokenizerJson(std::string_view text) {
   for (const auto& [part, key, value] : stated) {
     const Json found = ValueAt(file, {part, key});
     const std::string where = std::string(part) + "/" + key;
-    if (found != value) return RefuseTokenizerJson(where, value, found);
+    if (found != value) return RefuseWordPieceJson(where, value, found);
   }
   WordPieceTables tables;
   const Json lower = ValueAt(file, {"normalizer", "lowercase"});
   tables.plain_letters = lower == Json(true);
   const Json accents = ValueAt(file, {"normalizer", "strip_accents"});
   if (!accents.is_null() && accents != lower) {
-    return RefuseTokenizerJson("normalizer/strip_accents", lower, accents);
+    return RefuseWordPieceJson("normalizer/strip_accents", lower, accents);
   }
   std::map<uint64_t, std::string> pieces;
   const Json vocabulary = ValueAt(file, {"model", "vocab"}),

@@ -17,12 +17,12 @@ bool LooksLikeWordPieces(std::string_view text);
 // KINGLET_INVALID_CHECKPOINT.
 Result<WordPieceTables> ReadWordPieces(std::string_view text, std::string_view settings);
 
-// Whether the text is a tokenizer.json of Hugging Face's libraries, of any tokenizer.
-bool LooksLikeTokenizerJson(std::string_view text);
+// Whether the text is a tokenizer.json of Hugging Face's libraries, of word pieces.
+bool LooksLikeWordPieceJson(std::string_view text);
 
-// REQUIRES: LooksLikeTokenizerJson. Errors: KINGLET_UNSUPPORTED for any tokenizer but BERT's,
+// REQUIRES: LooksLikeWordPieceJson. Errors: KINGLET_UNSUPPORTED for other word pieces than BERT's,
 // naming the first setting that differs; KINGLET_INVALID_CHECKPOINT.
-Result<WordPieceTables> ReadTokenizerJson(std::string_view text);
+Result<WordPieceTables> ReadWordPieceJson(std::string_view text);
 
 }  // namespace kinglet
 

@@ -57,6 +57,8 @@ Kernel BindOp(const ApplyActivation& op, const BindContext& context) {
         return context.vector.gelus;
       case Activation::kSwish:
         return context.vector.swishes;
+      case Activation::kTanhGelu:
+        return context.vector.tanh_gelus;
       default:
         return nullptr;
     }

@@ -95,6 +95,16 @@ void Swishes(const float* x, size_t n, float* out) {
   });
 }
 
+void TanhGelus(const float* x, size_t n, float* out) {
+  using C = TanhGeluConstants<float>;
+  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+    const auto vector = hn::LoadU(d, x + i);
+    const auto third = hn::Mul(hn::Set(d, C::kThird), hn::Mul(vector, vector));
+    const auto twice = hn::Mul(vector, hn::Add(hn::Set(d, C::kFirst), third));
+    hn::StoreU(hn::Mul(vector, SigmoidVector(d, twice)), d, out + i);
+  });
+}
+
 void Tangents(const float* x, size_t n, float* out) {
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
     hn::StoreU(TanhVector(d, hn::LoadU(d, x + i)), d, out + i);

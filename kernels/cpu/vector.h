@@ -340,6 +340,7 @@ struct VectorFunctions {
   void (*tangents)(const float* x, size_t n, float* out);
   void (*gelus)(const float* x, size_t n, float* out);
   void (*swishes)(const float* x, size_t n, float* out);
+  void (*tanh_gelus)(const float* x, size_t n, float* out);
   // The operations LstmGates to QrnnGates (kernels/op.h), n elements; `previous` may be null.
   void (*lstm_gates)(const float* input, const float* recurrent, size_t n, float* cell,
                      float* hidden);

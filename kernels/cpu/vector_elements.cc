@@ -25,6 +25,7 @@ void AddElements(VectorFunctions& table) {
   table.tangents = Tangents;
   table.gelus = Gelus;
   table.swishes = Swishes;
+  table.tanh_gelus = TanhGelus;
   table.lstm_gates = UpdateLstm;
   table.gru_gates = UpdateGru;
   table.rnn_gates = UpdateRnn;

@@ -18,6 +18,9 @@ OperationTally ActivationOperations(Activation activation, double n) {
       return {n, 0, n};
     case Activation::kDoubleSwish:
       return {n, n, n};
+    // x^2, its factor, and two products with x; the sum; the sigmoid.
+    case Activation::kTanhGelu:
+      return {4 * n, n, n};
   }
   return {};
 }

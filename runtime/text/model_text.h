@@ -52,6 +52,11 @@ class ModelText {
   std::optional<uint32_t> unknown_id() const { return unknown_; }
   // Whether tokens are parts of words, not words.
   bool splits_words() const { return tokenizer_->splits_words(); }
+  // The word of a line's end, if it follows from the tokenizer.
+  std::optional<uint32_t> newline_id() const {
+    const auto piece = tokenizer_->newline_piece();
+    return piece ? word_of_piece_[*piece] : std::nullopt;
+  }
   // Whether a line may be split at any space into lines that give the same tokens.
   bool is_between_spaces() const { return tokenizer_->is_between_spaces(); }
   const Vocabulary& vocabulary() const { return *vocabulary_; }

@@ -330,23 +330,6 @@ Spelling SentencePieces::Spell(uint32_t id) const {
   return spelling;
 }
 
-std::string SentenceDecoder::TakeBytes(bool all) {
-  std::string out;
-  std::string_view rest = bytes_;
-  while (!rest.empty()) {
-    const size_t length = CharacterLength(rest);
-    if (length == 0 && !all) {
-      // Keeps the beginning of a character that later bytes may complete: at most three bytes.
-      static constexpr size_t kLongestCharacter = 4;
-      if (rest.size() < kLongestCharacter) break;
-    }
-    out += length == 0 ? kReplacementCharacter : rest.substr(0, length);
-    rest.remove_prefix(length == 0 ? 1 : length);
-  }
-  bytes_ = std::string(rest);
-  return out;
-}
-
 std::string SentenceDecoder::Add(uint32_t id, std::optional<std::string_view> spelling) {
   const SentencePieceTables& tables = pieces_->tables();
   const SentencePieceTables::Piece& piece = tables.pieces[id];
@@ -359,9 +342,9 @@ std::string SentenceDecoder::Add(uint32_t id, std::optional<std::string_view> sp
   };
   if (piece.type == Type::kByte) {
     bytes_ += ByteOf(piece);
-    return print(TakeBytes(false));
+    return print(TakeCharacters(bytes_, false));
   }
-  out = print(TakeBytes(true));
+  out = print(TakeCharacters(bytes_, true));
   if (mark_seen_ || printed_) at_start_ = false;
   mark_seen_ = false;
   if (piece.type == Type::kControl) return out;
@@ -378,7 +361,7 @@ std::string SentenceDecoder::Add(uint32_t id, std::optional<std::string_view> sp
 }
 
 std::string SentenceDecoder::Finish() {
-  std::string out = TakeBytes(true);
+  std::string out = TakeCharacters(bytes_, true);
   if (pieces_->denormalises()) out = pieces_->Denormalise(held_ + out);
   *this = SentenceDecoder(*pieces_);
   return out;

@@ -113,8 +113,6 @@ class SentenceDecoder {
   std::string Finish();
 
  private:
-  std::string TakeBytes(bool all);
-
   const SentencePieces* pieces_;
   std::string bytes_;     // bytes of byte pieces, not printed yet
   std::string held_;      // with a denormaliser, all text so far

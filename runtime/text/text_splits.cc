@@ -7,6 +7,7 @@
 
 #include "format/utf8.h"
 #include "runtime/text/lower_case.h"
+#include "runtime/text/white_space.h"
 
 namespace kinglet {
 namespace {
@@ -61,6 +62,10 @@ TextSplits::TextSplits(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {
   if (tokenizer.word_pieces_) return;
   bool readable = true;
   for (const std::string& mark : tokenizer.marks_.words()) readable &= original_.Add(mark);
+  if (tokenizer.byte_pieces_) {
+    const BytePieceTables& tables = tokenizer.byte_pieces_->tables();
+    for (const uint32_t id : tables.marks) readable &= original_.Add(tables.pieces[id]);
+  }
   if (tokenizer.sentence_pieces_) readable &= ReadPieces(*tokenizer.sentence_pieces_);
   if (!readable) return;
   original_.Sort();
@@ -69,6 +74,8 @@ TextSplits::TextSplits(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {
   SortUnique(rewritten_last_);
   if (tokenizer.sentence_pieces_) {
     kind_ = Kind::kBetweenPieces;
+  } else if (tokenizer.byte_pieces_) {
+    kind_ = Kind::kBeforeSpaces;
   } else {
     const bool characters =
         !tokenizer.word_merges_ && tokenizer.rule_.rule == WordRule::Rule::kCharacters;
@@ -165,6 +172,9 @@ bool TextSplits::IsSplit(std::string_view text, size_t at) const {
       const size_t last = text.find_last_not_of(' ', at - 1);
       return last != text.npos && text[last] != '\r';
     }
+    case Kind::kBeforeSpaces:
+      // No part of the pattern ends with one white space more.
+      return *right == ' ' && LastSpaceLength(text.substr(0, at)) == 0;
     case Kind::kBetweenCharacters:
       return true;
     case Kind::kBetweenPieces:

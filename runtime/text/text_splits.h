@@ -24,7 +24,13 @@ class TextSplits {
   size_t Last(std::string_view text) const;
 
  private:
-  enum class Kind : uint8_t { kNever, kAfterSpaces, kBetweenCharacters, kBetweenPieces };
+  enum class Kind : uint8_t {
+    kNever,
+    kAfterSpaces,
+    kBeforeSpaces,
+    kBetweenCharacters,
+    kBetweenPieces
+  };
   // Pairs of characters that are neighbours in one of many texts.
   class Pairs {
    public:

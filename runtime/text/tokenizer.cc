@@ -51,6 +51,13 @@ uint64_t IndexBytes(const WordPieceTables& tables) {
   return 2 * PrefixTrie::BytesOf(texts);
 }
 
+uint64_t IndexBytes(const BytePieceTables& tables) {
+  std::vector<std::string_view> marks;
+  for (const uint32_t id : tables.marks) marks.emplace_back(tables.pieces[id]);
+  return (tables.pieces.size() + tables.merges.size()) * kViewEntryBytes +
+         PrefixTrie::BytesOf(std::move(marks));
+}
+
 uint64_t IndexBytes(const WordRule&) { return 0; }
 
 }  // namespace
@@ -67,6 +74,8 @@ Tokenizer::Tokenizer(TextTables tables, Marks marks)
     queue_bytes_ = MergeQueue::BytesOf(merges->merges.size());
   } else if (const auto* pieces = std::get_if<SentencePieceTables>(&tables.method)) {
     queue_bytes_ = MergeQueue::BytesOf(pieces->pieces.size());
+  } else if (const auto* bytes = std::get_if<BytePieceTables>(&tables.method)) {
+    queue_bytes_ = MergeQueue::BytesOf(bytes->merges.size());
   }
   std::visit(Overloaded{[this](SentencePieceTables& pieces) {
                           sentence_pieces_ = std::make_unique<SentencePieces>(std::move(pieces));
@@ -76,6 +85,9 @@ Tokenizer::Tokenizer(TextTables tables, Marks marks)
                         },
                         [this](WordPieceTables& pieces) {
                           word_pieces_ = std::make_unique<WordPieces>(std::move(pieces));
+                        },
+                        [this](BytePieceTables& pieces) {
+                          byte_pieces_ = std::make_unique<BytePieces>(std::move(pieces));
                         },
                         [this](WordRule& rule) { rule_ = rule; }},
              tables.method);
@@ -109,6 +121,7 @@ Result<TokenizedText> Tokenizer::EncodePlain(std::string_view text,
       sentence_pieces_ ? sentence_pieces_->EncodeNormalised(std::move(normalised), part)
       : word_merges_   ? word_merges_->Encode(text)
       : word_pieces_   ? word_pieces_->Encode(text)
+      : byte_pieces_   ? byte_pieces_->Encode(text, part)
                        : SplitByRule(rule_.rule, text, marks_, part);
   if (tokenized.ok()) tokenized->memory = std::move(memory);
   return tokenized;
@@ -146,18 +159,20 @@ uint32_t Tokenizer::SizeOf(const TextTables& tables) {
   return static_cast<uint32_t>(
       std::visit(Overloaded{[](const SentencePieceTables& method) { return method.pieces.size(); },
                             [](const WordPieceTables& method) { return method.pieces.size(); },
+                            [](const BytePieceTables& method) { return method.pieces.size(); },
                             [](const auto&) { return size_t{0}; }},
                  tables.method));
 }
 
 uint32_t Tokenizer::size() const {
   if (sentence_pieces_) return static_cast<uint32_t>(sentence_pieces_->tables().pieces.size());
+  if (byte_pieces_) return static_cast<uint32_t>(byte_pieces_->tables().pieces.size());
   return word_pieces_ ? static_cast<uint32_t>(word_pieces_->tables().pieces.size()) : 0;
 }
 
 std::string_view Tokenizer::Piece(uint32_t id) const {
   if (sentence_pieces_) return sentence_pieces_->tables().pieces[id].text;
-  return word_pieces_->tables().pieces[id];
+  return byte_pieces_ ? byte_pieces_->tables().pieces[id] : word_pieces_->tables().pieces[id];
 }
 
 std::optional<uint32_t> Tokenizer::unknown_piece() const {
@@ -166,17 +181,20 @@ std::optional<uint32_t> Tokenizer::unknown_piece() const {
 }
 
 bool Tokenizer::WritesTogether(std::string_view piece) const {
-  const bool wikitext = !sentence_pieces_ && !word_merges_ && !word_pieces_ &&
-                        rule_.rule == WordRule::Rule::kWikiText;
-  return wikitext && IsSplitFromWord(piece);
+  return reads_ahead() && IsSplitFromWord(piece);
 }
 
 Spelling Tokenizer::Spell(uint32_t id) const {
+  if (byte_pieces_) return byte_pieces_->Spell(id);
   return sentence_pieces_ ? sentence_pieces_->Spell(id) : Spell(Piece(id));
 }
 
 Spelling Tokenizer::Spell(std::string_view piece) const {
   if (sentence_pieces_) return sentence_pieces_->Spell(sentence_pieces_->IdOf(piece));
+  if (byte_pieces_) {
+    const std::optional<uint32_t> id = byte_pieces_->IdOf(piece);
+    return id ? byte_pieces_->Spell(*id) : Spelling{std::string(piece), true, true};
+  }
   if (word_merges_) {
     const bool continues = piece.ends_with(kJoinMark);
     if (continues) piece.remove_suffix(kJoinMark.size());
@@ -213,6 +231,10 @@ std::string TextDecoder::Add(uint32_t id) {
 std::string TextDecoder::Add(std::string_view piece) {
   if (sentence_) return sentence_->Add(tokenizer_->sentence_pieces_->IdOf(piece), piece);
   const Spelling spelling = tokenizer_->Spell(piece);
+  if (tokenizer_->byte_pieces_) {
+    bytes_ += spelling.text;
+    return TakeCharacters(bytes_, false);
+  }
   // A token that spells nothing and joins both sides changes no text.
   if (spelling.text.empty() && spelling.joins_before) return {};
   const bool spaced = !spelling.joins_before && !joined_;
@@ -221,7 +243,7 @@ std::string TextDecoder::Add(std::string_view piece) {
 }
 
 std::string TextDecoder::Finish() {
-  std::string out = sentence_ ? sentence_->Finish() : std::string();
+  std::string out = sentence_ ? sentence_->Finish() : TakeCharacters(bytes_, true);
   *this = TextDecoder(*tokenizer_);
   return out;
 }

@@ -9,6 +9,7 @@
 
 #include "format/text_tables.h"
 #include "kinglet/status.h"
+#include "runtime/text/byte_pieces.h"
 #include "runtime/text/marks.h"
 #include "runtime/text/sentence_pieces.h"
 #include "runtime/text/spelling.h"
@@ -60,12 +61,16 @@ class Tokenizer {
   std::optional<uint32_t> unknown_piece() const;
   // Whether tokens may be parts of words: pieces or characters.
   bool splits_words() const {
-    return sentence_pieces_ || word_merges_ || word_pieces_ ||
+    return sentence_pieces_ || word_merges_ || word_pieces_ || byte_pieces_ ||
            rule_.rule == WordRule::Rule::kCharacters;
   }
   // Whether every token is a complete text between white space.
   bool is_between_spaces() const {
     return !splits_words() && rule_.rule == WordRule::Rule::kSpaces;
+  }
+  // The piece of a line's end, if the tokenizer has one whatever its vocabulary.
+  std::optional<uint32_t> newline_piece() const {
+    return byte_pieces_ ? std::optional(byte_pieces_->PieceOfByte('\n')) : std::nullopt;
   }
   // Whether a piece is written without a space after the piece before, although a tokenized text
   // has a space there: the 't of can't.
@@ -97,6 +102,7 @@ class Tokenizer {
   std::unique_ptr<const SentencePieces> sentence_pieces_;
   std::unique_ptr<const WordMerges> word_merges_;
   std::unique_ptr<const WordPieces> word_pieces_;
+  std::unique_ptr<const BytePieces> byte_pieces_;
   WordRule rule_;
   Marks marks_;
 };
@@ -118,6 +124,7 @@ class TextDecoder {
  private:
   const Tokenizer* tokenizer_;
   std::optional<SentenceDecoder> sentence_;
+  std::string bytes_;   // of byte-level pieces: the beginning of a character
   bool joined_ = true;  // the next word follows without a space
 };
 

@@ -1,4 +1,4 @@
-// What BERT's tokenizer asks about characters, of Unicode 14: ranges by general category.
+// Ranges of characters of Unicode 14 by general category, as tokenizers ask for them.
 #ifndef KINGLET_RUNTIME_TEXT_UNICODE_RANGES_H_
 #define KINGLET_RUNTIME_TEXT_UNICODE_RANGES_H_
 

@@ -60,6 +60,7 @@ const std::vector<FixtureSet>& FixtureSets() {
       // or cos. Three of fairseq-char's frequencies do, which adds up along the text.
       {"fairseq-variants", "none", "fairseq", {"fairseq-char"}, 2e-5},
       {"fairseq-variants", "", "fairseq", {"fairseq-adaptive"}},
+      {"gpt2", "", "gpt2"},
       {"kinglet-torch", "", "recipe"},
       {"micronet-variants", "", "neurips-micronet", {}, 1e-9},
       {"opennmt", "", "opennmt", {}, 1e-9},

@@ -41,14 +41,14 @@ class Lists(unittest.TestCase):
 
     def test_lists_are_made_as_printed(self):
         with open(os.path.join(EXAMPLES, "wikitext2", "calibration.txt"), encoding="utf-8") as file:
-            text = file.read()
-        for part in ("train", "valid", "test"):
+            lines = file.readlines()
+        for part, count in (("train", len(lines)), ("valid", 30), ("test", 30)):
             with open(os.path.join(self.folder.name, f"wiki.{part}.tokens"), "w", encoding="utf-8") as file:
-                file.write(text)
+                file.writelines(lines[:count])
         self.run_block(self.blocks[1])
         for name in ("test", "valid"):
             with gzip.open(os.path.join(self.folder.name, name + ".tsv.gz"), "rt", encoding="utf-8") as file:
-                self.assertGreater(len(file.readlines()), 100)
+                self.assertGreater(len(file.readlines()), 50)
 
     def rescore(self, name, *options):
         with gzip.open(os.path.join(LISTS, name + ".tsv.gz")) as file:

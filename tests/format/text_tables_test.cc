@@ -8,6 +8,7 @@
 
 #include "format/model_file.h"
 #include "format/writer.h"
+#include "tests/support/byte_pieces.h"
 #include "tests/support/model_builder.h"
 
 namespace kinglet::text_tables_test {
@@ -29,7 +30,11 @@ TextTables Pieces() {
 std::vector<TextTables> Examples() {
   MergeTables merges{true, {{"a", "b"}, {"ab", "c</w>"}}, {"a@@", "b"}};
   const WordPieceTables words{false, {"[UNK]", "a", "##b"}};
-  return {Pieces(), {false, merges}, {false, words}, {true, WordRule{WordRule::Rule::kWikiText}}};
+  return {Pieces(),
+          {false, merges},
+          {false, words},
+          {true, WordRule{WordRule::Rule::kWikiText}},
+          {false, SmallBytePieces()}};
 }
 
 TEST(TextTables, WhatIsPackedReadsBack) {
@@ -133,6 +138,32 @@ TEST(TextTables, SenselessTablesAreRefused) {
   EXPECT_TRUE(refused([](auto& tables) { tables.normaliser.rules[0].to = "\xC3"; }));
   EXPECT_FALSE(PackTextTables({false, MergeTables{false, {{"a", "b"}, {"a", "b"}}, {}}}).ok());
   EXPECT_FALSE(PackTextTables({false, MergeTables{false, {{"a", "b"}}, {"b", "a"}}}).ok());
+}
+
+TEST(TextTables, SenselessBytePiecesAreRefused) {
+  EXPECT_TRUE(CheckTextTables(KINGLET_INVALID_MODEL, {false, SmallBytePieces()}).ok());
+  const auto refusal = [](const auto& edit) {
+    BytePieceTables tables = SmallBytePieces();
+    edit(tables);
+    return CheckTextTables(KINGLET_INVALID_MODEL, {false, tables}).message();
+  };
+  EXPECT_EQ(refusal([](auto& tables) { tables.pieces[7] = "bc"; }),
+            "tokenizer: pieces: expected one for each byte, found none for byte 7");
+  EXPECT_EQ(refusal([](auto& tables) { tables.pieces[258] = "a b"; }),
+            "tokenizer: piece 258: expected characters of GPT-2's alphabet of bytes, found "
+            "\"a b\"");
+  for (const std::pair<uint32_t, uint32_t> merge :
+       {std::pair(99u, 'b'), std::pair(256u, 'b'), std::pair(261u, 'b')}) {
+    EXPECT_EQ(refusal([&](auto& tables) { tables.merges.push_back(merge); }),
+              "tokenizer: merge 4: expected two pieces that together are a piece, found another "
+              "pair");
+  }
+  EXPECT_EQ(refusal([](auto& tables) { tables.merges.push_back(tables.merges[0]); }),
+            "tokenizer: merges: expected each once, found one twice");
+  for (const auto& marks : {std::vector<uint32_t>{256, 256}, {257, 256}, {256, 261}}) {
+    EXPECT_EQ(refusal([&](auto& tables) { tables.marks = marks; }),
+              "tokenizer: marks: expected ascending ids of pieces, found another list");
+  }
 }
 
 TEST(TextTables, ModelFilesHoldThem) {

@@ -1,6 +1,6 @@
-// exp, log, sigmoid, tanh and gelu of kernels/functions.h against the C library in double
-// precision, and the vector forms against the scalar ones. Every KINGLET_FUNCTIONS_STRIDE-th float
-// is tested; a stride of 1 tests all floats.
+// exp, log, sigmoid, tanh and two forms of gelu of kernels/functions.h against the C library in
+// double precision, and the vector forms against the scalar ones. Every
+// KINGLET_FUNCTIONS_STRIDE-th float is tested; a stride of 1 tests all floats.
 #include "kernels/functions.h"
 
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <numbers>
 #include <vector>
 #ifdef KINGLET_HAVE_CPU_BACKEND
 #include "kernels/cpu/cpu.h"
@@ -209,6 +210,38 @@ TEST(Gelu, HasKnownValues) {
   EXPECT_EQ(Gelu(kInfinity), kInfinity);
   EXPECT_TRUE(std::isnan(Gelu(-kInfinity)));
   EXPECT_TRUE(std::isnan(Gelu(kNaN)));
+}
+
+// Below 0 the result is x e^(2 u) in essence: the rounding of u counts as often as u is large.
+TEST(TanhGelu, IsWithinAFewUlps) {
+  const uint32_t stride = 7 * Stride();
+  double worst = 0, worst_of_negative = 0;
+  for (const uint32_t sign : {0U, 0x80000000U}) {
+    double& largest = sign == 0 ? worst : worst_of_negative;
+    for (uint32_t bits = 0; bits < 0x41000000U; bits += stride) {  // up to 8
+      const float x = FromBits(sign | bits);
+      const long double u =
+          std::sqrt(2 / std::numbers::pi_v<long double>) * (x + 0.044715L * x * x * x);
+      const long double exact = x / (1 + std::exp(-2 * u));
+      largest = std::max(largest, ErrorInUlps(TanhGelu(x), static_cast<double>(exact)));
+      ASSERT_NEAR(TanhGelu(double{x}), static_cast<double>(exact), 1e-15 * std::fabs(x));
+    }
+  }
+  EXPECT_LE(worst, 4);
+  EXPECT_LE(worst_of_negative, 112);
+  EXPECT_GT(worst, 0.5);
+}
+
+TEST(TanhGelu, HasKnownValues) {
+  EXPECT_EQ(TanhGelu(0.0f), 0.0f);
+  // What PyTorch's gelu(approximate="tanh") gives in float64.
+  EXPECT_FLOAT_EQ(TanhGelu(1.0f), 0.8411919906082768f);
+  EXPECT_FLOAT_EQ(TanhGelu(-1.0f), -0.15880800939172324f);
+  EXPECT_EQ(TanhGelu(100.0f), 100.0f);
+  EXPECT_EQ(TanhGelu(-100.0f), 0.0f);
+  EXPECT_EQ(TanhGelu(kInfinity), kInfinity);
+  EXPECT_TRUE(std::isnan(TanhGelu(-kInfinity)));
+  EXPECT_TRUE(std::isnan(TanhGelu(kNaN)));
 }
 
 TEST(Tanh, IsWithin1Point4Ulp) {

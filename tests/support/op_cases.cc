@@ -262,7 +262,7 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
       for (const Activation activation :
            {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kSwish,
             Activation::kTanh, Activation::kSigmoid, Activation::kLeakyRelu,
-            Activation::kDoubleSwish}) {
+            Activation::kDoubleSwish, Activation::kTanhGelu}) {
         if (n < 1000) cases.push_back(ActivationCase(n, activation, fill));
       }
       for (const int bits : {2, 9, 16, 18}) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernels/functions.h"
+
 namespace kinglet {
 namespace {
 
@@ -104,6 +106,8 @@ void Activate(DefineLayer::Activation activation, std::span<double> values) {
       return apply([](double x) { return x < 0 ? kLeakySlope * x : x; });
     case DefineLayer::Activation::kDoubleSwish:
       return apply([](double x) { return x * Sigmoid(x - 1); });
+    case DefineLayer::Activation::kTanhGelu:
+      return apply([](double x) { return TanhGelu(x); });
   }
 }
 

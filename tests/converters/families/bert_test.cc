@@ -70,7 +70,9 @@ TEST(Bert, RefusesOptionsThatItDoesNotHave) {
     Json value;
     const char* reason;
   } cases[] = {
-      {"hidden_act", "gelu_new", "hidden_act: expected gelu, relu, silu or swish, found"},
+      {"hidden_act", "quick_gelu",
+       "hidden_act: expected gelu, gelu_new, gelu_pytorch_tanh, relu, silu, swish, tanh or "
+       "sigmoid, found"},
       {"hidden_act", "erf", "found 'erf'"},
       {"num_attention_heads", 5,
        "hidden_size: expected a multiple of num_attention_heads, 5, found 12"},

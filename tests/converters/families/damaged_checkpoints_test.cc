@@ -245,6 +245,7 @@ TEST(TiedTables, MayBeStoredOnce) {
        {"decoder.embed_tokens.embeddings.2.0.weight", "decoder.adaptive_softmax.tail.1.2.weight"}},
       {"fairseq-variants/args-tied-legacy",
        {"decoder.embed_tokens.embeddings.1.1.weight", "decoder.adaptive_softmax.tail.0.0.weight"}},
+      {"gpt2/old-file-with-masks", {"transformer.wte.weight", "lm_head.weight"}},
       {"micronet-variants/four-bins-zip", {"embed.layers.1.weight", "loss.layers.1.weight"}},
       {"recurrent-variants/awd-lstm-dropped-state-dict", {"encoder.weight", "decoder.weight"}},
       {"recurrent-variants/awd-lstm-split", {"encoder.weight", "decoder.weight"}},
@@ -370,6 +371,7 @@ TEST(TiedTables, ATieIsNotGuessed) {
         "with tied: true"}},
       {"speech-lm-variants/icefall-rnn-tied", {"output_linear.weight", "'tie_weights': True"}},
       {"speech-lm-variants/espnet-rnn-lstm", {"lm.decoder.weight", "tie_weights: true in lm_conf"}},
+      {"gpt2/untied-relu", {"lm_head.weight", "\"tie_word_embeddings\": true in config.json"}},
       {"bert/mlm-untied",
        {"cls.predictions.decoder.weight", "\"tie_word_embeddings\": true in config.json"}}};
   for (const auto& [folder, texts] : cases) {

@@ -148,6 +148,27 @@ INSTANTIATE_TEST_SUITE_P(Folders, GoldenSegmentations, testing::ValuesIn(Folders
                            return tested.index == 0 ? "TestData" : "Text";
                          });
 
+// Ids, pieces and ranges of tokenizers 0.23.
+TEST(GoldenBytePieces, Original) {
+  const std::string folder = KINGLET_TEST_DATA "/gpt2/with-tokenizer/";
+  const auto tokenizer = Open({folder + "tokenizer.json", false, {}, 0});
+  const auto inputs = TextLines(KINGLET_TEST_DATA "/segmentations/input.jsonl");
+  const auto golden = TextLines(folder + "segmentations.jsonl");
+  ASSERT_EQ(inputs.size(), golden.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Json wanted = Json::parse(golden[i]);
+    const std::string text = InputOf(Json::parse(inputs[i]));
+    const auto tokenized = tokenizer->Encode(text);
+    ASSERT_TRUE(tokenized.ok());
+    ASSERT_EQ(IdsOf(*tokenized), wanted["ids"]) << "line " << i + 1;
+    ASSERT_EQ(PiecesOf(*tokenized), wanted["pieces"]) << "line " << i + 1;
+    ASSERT_EQ(Joined<uint32_t>(*tokenizer, wanted["ids"]), text);
+    for (const TokenizedText::Token& token : tokenized->tokens) {
+      EXPECT_EQ(tokenizer->Spell(token.id).text, text.substr(token.begin, token.end - token.begin));
+    }
+  }
+}
+
 TEST(GoldenWordPieces, Original) {
   const char* place = std::getenv("KINGLET_CHECKPOINTS");
   if (place == nullptr) GTEST_SKIP() << "KINGLET_CHECKPOINTS names no folder of checkpoints";

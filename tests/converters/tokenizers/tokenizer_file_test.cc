@@ -53,25 +53,33 @@ TEST(TokenizerFile, OneBesideTheCheckpointIsFound) {
   fs::create_directories(folder / "lang_bpe_500");
   const std::string checkpoint = (folder / "model.pt").string();
   const auto touch = [&](const char* name) { std::ofstream(folder / name) << "a b\n"; };
-  EXPECT_EQ(TokenizerNextTo(checkpoint, "fairseq"), "");
+  const auto next_to = [&checkpoint](const char* family) {
+    return TokenizerNextTo(checkpoint, family).path;
+  };
+  EXPECT_EQ(next_to("fairseq"), "");
   touch("bpecodes");
   touch("lang_bpe_500/bpe.model");
-  EXPECT_EQ(TokenizerNextTo(checkpoint, "fairseq"), (folder / "bpecodes").string());
-  EXPECT_EQ(TokenizerNextTo(checkpoint, "icefall-rnn-lm"),
-            (folder / "lang_bpe_500/bpe.model").string());
-  EXPECT_EQ(TokenizerNextTo(checkpoint, "awd-lstm"), "");
+  EXPECT_EQ(next_to("fairseq"), (folder / "bpecodes").string());
+  EXPECT_EQ(next_to("icefall-rnn-lm"), (folder / "lang_bpe_500/bpe.model").string());
+  EXPECT_EQ(next_to("awd-lstm"), "");
   touch("code");
-  EXPECT_EQ(TokenizerNextTo(checkpoint, "fairseq"), "");  // which?
+  EXPECT_EQ(next_to("fairseq"), "");  // which?
   for (const auto& [family, file] : {std::pair("espnet-rnn-lm", "bpe.model"),
                                      {"espnet-transformer-lm", "bpe.model"},
                                      {"speechbrain-rnn-lm", "tokenizer.ckpt"}}) {
     touch(file);
-    EXPECT_EQ(TokenizerNextTo(checkpoint, family), (folder / file).string());
+    EXPECT_EQ(next_to(family), (folder / file).string());
   }
   fs::remove(folder / "code");
   fs::remove(folder / "bpecodes");
   touch("sentencepiece.bpe.model");
-  EXPECT_EQ(TokenizerNextTo(checkpoint, "fairseq"), (folder / "sentencepiece.bpe.model").string());
+  EXPECT_EQ(next_to("fairseq"), (folder / "sentencepiece.bpe.model").string());
+  EXPECT_EQ(next_to("gpt2"), "");
+  touch("vocab.json");
+  EXPECT_EQ(next_to("gpt2"), (folder / "vocab.json").string());
+  touch("tokenizer.json");  // the same tokenizer
+  EXPECT_EQ(next_to("gpt2"), (folder / "tokenizer.json").string());
+  EXPECT_TRUE(TokenizerNextTo(checkpoint, "gpt2").has_words);
   fs::remove_all(folder);
 }
 

@@ -43,17 +43,17 @@ std::string TokenizerJson(const std::string& from = "", const std::string& to = 
 }
 
 TEST(WordPieceFile, ReadsTheTokenizerJsonOfBert) {
-  EXPECT_TRUE(LooksLikeTokenizerJson(TokenizerJson()));
-  EXPECT_FALSE(LooksLikeTokenizerJson("{ a\nmodel }\n"));
-  EXPECT_FALSE(LooksLikeTokenizerJson(R"({"[UNK]": 0})"));
-  const auto read = ReadTokenizerJson(TokenizerJson());
+  EXPECT_TRUE(LooksLikeWordPieceJson(TokenizerJson()));
+  EXPECT_FALSE(LooksLikeWordPieceJson(TokenizerJson("WordPiece", "BPE")));
+  EXPECT_FALSE(LooksLikeWordPieceJson("{ a\nmodel }\n"));
+  EXPECT_FALSE(LooksLikeWordPieceJson(R"({"[UNK]": 0})"));
+  const auto read = ReadWordPieceJson(TokenizerJson());
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->pieces, (std::vector<std::string>{"[UNK]", "a", "##b"}));
   EXPECT_TRUE(read->plain_letters);
-  EXPECT_FALSE(ReadTokenizerJson(TokenizerJson("\"lowercase\": true", "\"lowercase\": false"))
+  EXPECT_FALSE(ReadWordPieceJson(TokenizerJson("\"lowercase\": true", "\"lowercase\": false"))
                    ->plain_letters);
   const std::tuple<const char*, const char*, const char*> refused[] = {
-      {"WordPiece", "BPE", "model/type: expected \"WordPiece\""},
       {"[UNK]\", \"cont", "<unk>\", \"cont", "model/unk_token"},
       {"##\"", "@@\"", "model/continuing_subword_prefix"},
       {"100", "50", "model/max_input_chars_per_word"},
@@ -63,7 +63,7 @@ TEST(WordPieceFile, ReadsTheTokenizerJsonOfBert) {
       {"BertPreTokenizer", "Whitespace", "pre_tokenizer/type"},
       {"\"a\": 1", "\"a\": 7", "vocab: expected a piece of id 1"}};
   for (const auto& [from, to, text] : refused) {
-    const auto other = ReadTokenizerJson(TokenizerJson(from, to));
+    const auto other = ReadWordPieceJson(TokenizerJson(from, to));
     ASSERT_FALSE(other.ok()) << from;
     EXPECT_NE(other.status().message().find(text), std::string::npos) << other.status().message();
   }

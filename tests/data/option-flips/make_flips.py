@@ -5,7 +5,7 @@ values for each of its lines.
 
     python3 make_flips.py          writes into its own folder
 
-Needs PyTorch and the frameworks: transformers (made with 4.30.2), ESPnet (202402) and SpeechBrain
+Needs PyTorch and the frameworks: transformers (made with 4.30.2, GPT-2 with 5.24), ESPnet (202402) and SpeechBrain
 (1.0), and the folder `pytorch` of kimiyoung/transformer-xl in PYTHONPATH. The LSTM of Zaremba et
 al. is torch.nn.LSTM here, whose forget gate gets the bias that TensorFlow's cell adds.
 
@@ -122,6 +122,21 @@ def bert(folder, option, value):
             masked = ids[:t] + [4] + ids[t + 1 :]
             logits = model(torch.tensor([masked]), token_type_ids=torch.tensor([parts])).logits
             rows.append((line, t, word, torch.log_softmax(logits[0, t], 0)[word].item()))
+    write(folder, "config.json", option, json.dumps(value), rows)
+
+
+def gpt2(folder, option, value):
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    settings = json.load(open(f"{DATA}/{folder}/config.json"))
+    start = settings["eos_token_id"]
+    settings[option] = value
+    model = GPT2LMHeadModel(GPT2Config(**settings))
+    model.load_state_dict(safetensors(f"{DATA}/{folder}/model.safetensors"), strict=False)
+    model.tie_weights()
+    ids = ids_of(folder)
+    logits = model.double().eval()(torch.tensor([[start] + ids[:-1]])).logits[0]
+    rows = rows_of(torch.log_softmax(logits, 1), ids)
     write(folder, "config.json", option, json.dumps(value), rows)
 
 
@@ -283,6 +298,13 @@ def main():
     )
     examples("recurrent-variants/examples-tanh-state-dict", "rnn_type", "RNN_RELU", "relu")
     zaremba("recurrent-variants/zaremba-tutorial-2-forget", 0.25)
+    for option, value in [
+        ("activation_function", "relu"),
+        ("activation_function", "silu"),
+        ("layer_norm_epsilon", 0.2),
+        ("n_head", 2),
+    ]:
+        gpt2("gpt2/tied", option, value)
     with open(HERE + "/flips.txt", "w") as out:
         out.writelines(LINES)
 

@@ -93,6 +93,7 @@ inline constexpr auto kScalarSigmoid = [](float x) { return Sigmoid(x); };
 inline constexpr auto kScalarTanh = [](float x) { return Tanh(x); };
 inline constexpr auto kScalarGelu = [](float x) { return Gelu(x); };
 inline constexpr auto kScalarSwish = [](float x) { return x * Sigmoid(x); };
+inline constexpr auto kScalarTanhGelu = [](float x) { return TanhGelu(x); };
 inline const DirectCase kDirectCases[] = {
     {"load_nine_bits", LoadedCodes, SomeCodes},
     {"exponentials", Mapped<&VectorFunctions::exponentials>, MappedOneByOne<kScalarExp>},
@@ -100,6 +101,7 @@ inline const DirectCase kDirectCases[] = {
     {"tangents", Mapped<&VectorFunctions::tangents>, MappedOneByOne<kScalarTanh>},
     {"gelus", Mapped<&VectorFunctions::gelus>, MappedOneByOne<kScalarGelu>},
     {"swishes", Mapped<&VectorFunctions::swishes>, MappedOneByOne<kScalarSwish>},
+    {"tanh_gelus", Mapped<&VectorFunctions::tanh_gelus>, MappedOneByOne<kScalarTanhGelu>},
     {"log_probabilities",
      [](const VectorFunctions& functions) {
        std::vector<float> x = SomeNumbers(20.0f), out(x.size());

@@ -36,10 +36,10 @@ using VectorMembers = MemberList<
     &VectorFunctions::quantise, &VectorFunctions::largest_magnitude, &VectorFunctions::fixed_point,
     &VectorFunctions::dequantise, &VectorFunctions::add, &VectorFunctions::add_codes,
     &VectorFunctions::scale, &VectorFunctions::sigmoids, &VectorFunctions::tangents,
-    &VectorFunctions::gelus, &VectorFunctions::swishes, &VectorFunctions::lstm_gates,
-    &VectorFunctions::gru_gates, &VectorFunctions::rnn_gates, &VectorFunctions::qrnn_gates,
-    &VectorFunctions::log_probabilities, &VectorFunctions::at_least, &VectorFunctions::mix,
-    &VectorFunctions::spread_codes, &VectorFunctions::interleave_codes,
+    &VectorFunctions::gelus, &VectorFunctions::swishes, &VectorFunctions::tanh_gelus,
+    &VectorFunctions::lstm_gates, &VectorFunctions::gru_gates, &VectorFunctions::rnn_gates,
+    &VectorFunctions::qrnn_gates, &VectorFunctions::log_probabilities, &VectorFunctions::at_least,
+    &VectorFunctions::mix, &VectorFunctions::spread_codes, &VectorFunctions::interleave_codes,
     &VectorFunctions::sign_place, &VectorFunctions::read_lines>;
 static_assert(VectorMembers::kCount * sizeof(void (*)()) == sizeof(VectorFunctions),
               "the list contains each function of the table");

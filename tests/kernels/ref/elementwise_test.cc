@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <utility>
 
 #include "tests/kernels/ref/one_node.h"
@@ -36,7 +37,8 @@ TYPED_TEST(RefElementwise, ActivationsOfOneNumber) {
       {Activation::kTanh, std::tanh(-1.0)},
       {Activation::kSigmoid, 1 / (1 + e)},
       {Activation::kLeakyRelu, -0.01},
-      {Activation::kDoubleSwish, -1 / (1 + e * e)}};
+      {Activation::kDoubleSwish, -1 / (1 + e * e)},
+      {Activation::kTanhGelu, -0.5 * (1 - std::tanh(std::sqrt(2 / std::numbers::pi) * 1.044715))}};
   for (const auto& [activation, expected] : of_minus_one) {
     OneNode<TypeParam> one;
     const BufferId x = one.Floats({-1, std::numeric_limits<float>::quiet_NaN()});

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/text/plain_text.h"
+#include "tests/support/byte_pieces.h"
 #include "tests/support/model_builder.h"
 
 namespace kinglet::text_splits_test {
@@ -189,6 +190,10 @@ TEST(TextSplits, PartsOfWordsHaveTheTokensOfTheWhole) {
     }
     const MergeTables merges{false, {{"a", "b"}, {"ab", "c</w>"}}, {}};
     EXPECT_GT(ComparePartsWithWhole({lower_case, merges}), kTexts);
+    BytePieceTables bytes = SmallBytePieces();
+    EXPECT_GT(ComparePartsWithWhole({lower_case, bytes}), kTexts);
+    bytes.space_before = true;
+    EXPECT_GT(ComparePartsWithWhole({lower_case, bytes}), kTexts);
   }
 }
 
