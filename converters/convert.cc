@@ -15,6 +15,7 @@
 #include "converters/checkpoints/checkpoint_path.h"
 #include "converters/checkpoints/derived_weights.h"
 #include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/convert_options.h"
 #include "converters/families/families.h"
 #include "converters/families/name_match.h"
@@ -49,6 +50,10 @@ std::string FolderOf(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
 }
 
+// The next step for a recipe that does not fit.
+constexpr const char* kOfRecipe =
+    "`kinglet inspect` shows all names and shapes; docs/RECIPES.md describes recipes";
+
 // The tensors of the recipe's sources, files in the folder of the checkpoint.
 Result<CheckpointTensors> ReadSources(const Recipe& recipe) {
   CheckpointTensors tensors;
@@ -78,7 +83,7 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
   CheckpointTensors tensors = file.tensors;
   KINGLET_ASSIGN_OR_RETURN(const CheckpointTensors more, ReadSources(recipe));
   tensors.insert(tensors.end(), more.begin(), more.end());
-  return ModelFromRecipe(recipe, tensors, MachineThreads());
+  return WithNextStep(ModelFromRecipe(recipe, tensors, MachineThreads()), kOfRecipe);
 }
 
 // The blocks of the family that is named, or else of the family that recognises the tensors.
@@ -86,8 +91,9 @@ Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
                                  const CheckpointFile& file, std::string& family_name) {
   if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
   KINGLET_ASSIGN_OR_RETURN(const CheckpointTensors more, ReadSources(recipe));
-  KINGLET_ASSIGN_OR_RETURN(const FamilyTables tables,
-                           FamilyTables::Make(recipe, file.tensors, more, MachineThreads()));
+  KINGLET_ASSIGN_OR_RETURN(
+      const FamilyTables tables,
+      WithNextStep(FamilyTables::Make(recipe, file.tensors, more, MachineThreads()), kOfRecipe));
   FamilyInput input = InputOf(file, tables.weights());
   KINGLET_ASSIGN_OR_RETURN(
       const Family* family,
@@ -247,8 +253,10 @@ Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedMo
       {options.cache_capacity, options.cache_theta, options.cache_lambda}, draft.description));
   if (!recipe.passes.empty()) {
     KINGLET_RETURN_IF_ERROR(tensor_passes.ReadAll());
-    KINGLET_RETURN_IF_ERROR(ApplyRecipePasses(
-        recipe.passes, {recipe.folder, MachineThreads(), options.progress}, model));
+    KINGLET_RETURN_IF_ERROR(
+        WithNextStep(ApplyRecipePasses(recipe.passes,
+                                       {recipe.folder, MachineThreads(), options.progress}, model),
+                     kOfRecipe));
   }
   if (options.calibration_text.empty()) return {};
   if (model.calibration) {

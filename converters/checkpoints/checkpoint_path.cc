@@ -26,12 +26,13 @@ constexpr size_t kMostNamed = 20;
 constexpr std::array<const char*, 6> kOtherParts = {"optim", "sched", "rng",
                                                     "jit",   "args",  "scaler"};
 
-// The folder's regular files, sorted by name. Of links to one file only the first is kept.
+// The folder's regular files, sorted by name, without hidden ones, such as parts of a copy. Of
+// links to one file only the first is kept.
 Result<std::vector<fs::path>> FilesOf(const fs::path& folder) {
   KINGLET_ASSIGN_OR_RETURN(std::vector<fs::path> files, ListFolder(folder));
   std::erase_if(files, [](const fs::path& file) {
     std::error_code unknown;
-    return !fs::is_regular_file(file, unknown);
+    return file.filename().string().starts_with('.') || !fs::is_regular_file(file, unknown);
   });
   std::set<fs::path> targets;
   std::erase_if(files, [&](const fs::path& file) {
@@ -139,6 +140,20 @@ std::string TensorFlowIndexOf(const fs::path& file) {
   return !prefix.empty() && fs::is_regular_file(index, unknown) ? index : std::string();
 }
 
+// The index of a shard of Hugging Face's library: of model-00001-of-00002.safetensors
+// model.safetensors.index.json. Empty for other files.
+std::string ShardIndexOf(const fs::path& file) {
+  constexpr std::string_view kForm = "-00000-of-00000";
+  const std::string stem = file.stem().string();
+  if (stem.size() < kForm.size()) return {};
+  std::string end = stem.substr(stem.size() - kForm.size());
+  std::replace_if(
+      end.begin(), end.end(), [](char c) { return c >= '0' && c <= '9'; }, '0');
+  if (end != kForm) return {};
+  const std::string model = stem.substr(0, stem.size() - kForm.size());
+  return (file.parent_path() / (model + file.extension().string() + ".index.json")).string();
+}
+
 // The checkpoints that torch.distributed.checkpoint writes are folders of these files.
 constexpr std::string_view kDistributedPart = ".distcp";
 
@@ -178,8 +193,6 @@ Status RefuseMissing(const fs::path& path) {
   const Result<std::vector<fs::path>> files = FilesOf(folder);
   std::string found = "no such file";
   std::vector<fs::path> nearest = files.ok() ? *files : std::vector<fs::path>();
-  std::erase_if(nearest,
-                [](const fs::path& file) { return file.filename().string().starts_with('.'); });
   if (!files.ok()) {
     found += ", and no folder '" + folder.string() + "' (correct the path)";
   } else if (nearest.empty()) {
@@ -208,8 +221,9 @@ Result<std::string> FindCheckpoint(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) {
     if (HasEnding(path, kDistributedPart)) return RefuseDistributed(fs::path(path).parent_path());
-    const std::string index = TensorFlowIndexOf(path);
+    const std::string index = TensorFlowIndexOf(path), shards = ShardIndexOf(path);
     if (!index.empty()) return index;
+    if (fs::is_regular_file(shards, error)) return shards;
     if (!fs::exists(path, error) && !error) return RefuseMissing(path);
     return path;
   }
@@ -238,6 +252,10 @@ Result<std::string> FindCheckpoint(const std::string& path) {
                            "epoch-<n>.pt, <n>epoch.pth, model.ckpt, pytorch_model.bin, "
                            "model.safetensors, a TensorFlow checkpoint or another file of tensors",
                            "none (give the path of the checkpoint's file)");
+  }
+  if (const std::string index = ShardIndexOf(candidates.front()); !index.empty()) {
+    return Status::Refusal(KINGLET_NOT_FOUND, index, "open", "the index of the shards next to it",
+                           "none (copy or download it too)");
   }
   std::string names;
   for (size_t i = 0; i < candidates.size() && i < kMostNamed; ++i) {

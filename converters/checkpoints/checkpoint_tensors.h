@@ -37,6 +37,8 @@ struct CheckpointTensor {
   std::shared_ptr<const CheckpointTensor> replaced = {};
   // Whether a family may leave the tensor unclaimed, because the recipe reads it.
   bool spare = false;
+  // Whether it stands for a bias that the network lacks (a recipe's "zeros"): of any shape.
+  bool is_zeros = false;
   // Of the entries in the file; nullopt if unknown or computed.
   std::optional<ElementType> type = {};
 };

@@ -235,16 +235,24 @@ class OpenNmtLoader {
     std::tie(layer.qkv_weight, layer.qkv_bias) =
         AddByHead(network_, own + "qkv.",
                   {own + "linear_query.", own + "linear_keys.", own + "linear_values."}, 3, d,
-                  settings_.heads);
-    std::tie(layer.out_weight, layer.out_bias) = AddLinear(network_, own + "final_linear.", d, d);
+                  settings_.heads, settings_.attention_biases);
+    std::tie(layer.out_weight, layer.out_bias) =
+        AddLinear(network_, own + "final_linear.", d, d, settings_.attention_biases);
     if (!encodes) layer.cross_attention = Cross(prefix, d);
     std::tie(layer.inner_norm_gain, layer.inner_norm_bias) =
         AddNorm(network_, feed + "layer_norm.", d);
     const CheckpointTensor* first = network_.Find(feed + "w_1.weight");
     const uint64_t inner = first != nullptr && !first->shape.empty() ? first->shape[0] : 0;
-    std::tie(layer.inner_weight, layer.inner_bias) = AddLinear(network_, feed + "w_1.", inner, d);
-    std::tie(layer.outer_weight, layer.outer_bias) = AddLinear(network_, feed + "w_2.", d, inner);
+    std::tie(layer.inner_weight, layer.inner_bias) = Feed(feed + "w_1.", inner, d);
+    std::tie(layer.outer_weight, layer.outer_bias) = Feed(feed + "w_2.", d, inner);
     return layer;
+  }
+
+  // Biases that are there count whatever the option states, as where the framework loads them.
+  WeightAndBias Feed(const std::string& module, uint64_t rows, uint64_t columns) {
+    const bool has_bias = settings_.inner_biases || network_.Has(module + "bias");
+    const auto [weight, bias] = AddLinear(network_, module, rows, columns, has_bias);
+    return {weight, bias ? *bias : network_.AddComputed(module + "bias", {rows}, MadeZeros(rows))};
   }
 
   CrossAttention Cross(const std::string& prefix, uint64_t d) {
@@ -252,12 +260,13 @@ class OpenNmtLoader {
     const std::string attention = prefix + "context_attn.";
     std::tie(cross.norm_gain, cross.norm_bias) = AddNorm(network_, prefix + "layer_norm_2.", d);
     std::tie(cross.query_weight, cross.query_bias) =
-        AddLinear(network_, attention + "linear_query.", d, d);
-    std::tie(cross.key_value_weight, cross.key_value_bias) = AddByHead(
-        network_, attention + "key_value.",
-        {attention + "linear_keys.", attention + "linear_values."}, 2, d, settings_.heads);
+        AddLinear(network_, attention + "linear_query.", d, d, settings_.attention_biases);
+    std::tie(cross.key_value_weight, cross.key_value_bias) =
+        AddByHead(network_, attention + "key_value.",
+                  {attention + "linear_keys.", attention + "linear_values."}, 2, d, settings_.heads,
+                  settings_.attention_biases);
     std::tie(cross.out_weight, cross.out_bias) =
-        AddLinear(network_, attention + "final_linear.", d, d);
+        AddLinear(network_, attention + "final_linear.", d, d, settings_.attention_biases);
     return cross;
   }
 

@@ -81,8 +81,6 @@ constexpr FixedOption kTransformerFixed[] = {
     {"multiquery", "False"},
     {"num_kv", "0"},
     {"num_experts", "0"},
-    {"add_qkvbias", "True"},
-    {"add_ffnbias", "True"},
 };
 constexpr FixedOption kRecurrentFixed[] = {
     KINGLET_OPENNMT_FIXED,
@@ -92,7 +90,8 @@ constexpr FixedOption kRecurrentFixed[] = {
     {"context_gate", ""},
 };
 constexpr OptionTable kOptionTables[] = {
-    {"`opt` of a Transformer", "heads pos_ffn_activation_fn", kTransformerFixed,
+    {"`opt` of a Transformer", "heads pos_ffn_activation_fn add_qkvbias add_ffnbias",
+     kTransformerFixed,
      KINGLET_OPENNMT_IGNORED
      "brnn bridge context_gate global_attention global_attention_function input_feed rnn_type",
      KINGLET_OPENNMT_BY_TENSORS "transformer_ff"},
@@ -280,6 +279,8 @@ Result<OpenNmtSettings> ReadOpenNmtSettings(const PickleNode& root, IgnoredOptio
   } else {
     KINGLET_ASSIGN_OR_RETURN(settings.heads, ReadHeads(*options));
     KINGLET_ASSIGN_OR_RETURN(settings.activation, ReadActivation(*options));
+    KINGLET_ASSIGN_OR_RETURN(settings.attention_biases, ReadTruth(*options, "add_qkvbias", true));
+    KINGLET_ASSIGN_OR_RETURN(settings.inner_biases, ReadTruth(*options, "add_ffnbias", true));
   }
   KINGLET_ASSIGN_OR_RETURN(settings.shares_embeddings,
                            ReadTruth(*options, "share_embeddings", false));

@@ -29,6 +29,8 @@ struct OpenNmtRecurrent {
 struct OpenNmtSettings {
   uint32_t heads = 0;                         // of a Transformer
   Activation activation = Activation::kRelu;  // of its inner layers
+  // add_qkvbias, add_ffnbias of version 3: whether attention and inner layers have biases.
+  bool attention_biases = true, inner_biases = true;
   std::optional<OpenNmtRecurrent> recurrent;
   // Both embeddings are one table; the target's and the generator's are one.
   bool shares_embeddings = false, shares_generator = false;

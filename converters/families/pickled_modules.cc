@@ -177,9 +177,12 @@ class ModuleChecker {
 
   Status Refuse(const std::string& where, const std::string& expected,
                 const std::string& found) const {
+    const bool quantised = found.find(".quantized.") != found.npos;
     return Status::Refusal(
         KINGLET_UNSUPPORTED, checkpoint_, where, expected,
-        found + " (save the network's state_dict(), if it is a network of this family anyway)");
+        found + (quantised ? " (save the network from before quantisation)"
+                           : " (save the network's state_dict(), if it is a network of this family "
+                             "anyway)"));
   }
 
   const PickledNetwork& known_;

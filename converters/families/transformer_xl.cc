@@ -37,14 +37,13 @@ constexpr std::array<FixedOption, 3> kFixedOfXl = {
 constexpr OptionTable kXlConfig = {
     "`config.yaml`, `--config`",
     "n_token d_model d_embed d_inner n_head d_head n_layer mem_len clamp_len same_length div_val "
-    "cutoffs adaptive pre_lnorm",
+    "cutoffs adaptive pre_lnorm tied not_tied tie_projs",
     kFixedOfXl,
     "batch_chunk batch_size clip clip_nonemb cuda data dataset debug decay_rate dropatt dropout "
     "dynamic_loss_scale emb_* eta_min eval_* finetune_v2 finetune_v3 fp16 gpu0_bsz init init_range "
     "init_std log_interval lr lr_min max_eval_steps max_step mom multi_gpu n_all_param "
     "n_nonemb_param optim patience proj_init_std restart restart_dir scheduler seed "
-    "static_loss_scale tgt_len varlen warmup_step work_dir",
-    "tied not_tied"};
+    "static_loss_scale tgt_len varlen warmup_step work_dir"};
 
 constexpr std::array<PickledClass, 7> kXlClasses = {{
     {"MemTransformerLM",
@@ -139,6 +138,24 @@ class Settings {
     return *value;
   }
 
+  // The options that tie tables and projections; no module has them.
+  Status ReadTies(TransformerXlNetwork& network) const {
+    network.tables_option = "tied";
+    network.options_place =
+        input_->modules.network == nullptr ? "config.yaml next to it, or --config," : "a --config";
+    if (Configured("not_tied")) {
+      KINGLET_ASSIGN_OR_RETURN(const bool untied, config_->Boolean("not_tied"));
+      network.tied_tables = !untied;
+    }
+    if (Configured("tied")) {
+      KINGLET_ASSIGN_OR_RETURN(network.tied_tables, config_->Boolean("tied"));
+    }
+    if (Configured("tie_projs")) {
+      KINGLET_ASSIGN_OR_RETURN(network.tied_projections, config_->Booleans("tie_projs"));
+    }
+    return {};
+  }
+
   bool Configured(const std::string& name) const {
     return config_ != nullptr && config_->Has(name);
   }
@@ -231,6 +248,7 @@ Result<TransformerXlNetwork> NetworkOfSettings(const Settings& settings) {
   }
   KINGLET_ASSIGN_OR_RETURN(network.pre_norm, settings.Boolean("layers.0.dec_attn", "pre_lnorm"));
   network.epsilon = settings.EpsilonOf("layers.0.dec_attn.layer_norm", network.epsilon);
+  KINGLET_RETURN_IF_ERROR(settings.ReadTies(network));
   KINGLET_RETURN_IF_ERROR(CheckCopies(settings, network));
   return network;
 }

@@ -44,6 +44,9 @@ struct TransformerXlNetwork {
   // projections by bin.
   bool tied_tables = false;
   std::vector<bool> tied_projections;  // any number; missing ones are false
+  // For messages: the option that ties all tables, and where it is stated.
+  const char* tables_option = "tie_word_embeddings";
+  const char* options_place = "config.json";
 };
 
 // Blocks and float32 tensors. Equal tables, and equal projections, become one tensor. Errors:

@@ -74,11 +74,19 @@ void TransformerXlTables::Claim() {
   network_.MarkUnused(replaced);
 }
 
-// Of a tied pair, the file may lack either one.
+// Of a tied pair, the file may lack either one. `how`: what ties a pair that is not.
+void TransformerXlTables::SharePair(const std::string& inward, const std::string& outward,
+                                    bool tied, const std::string& how) {
+  if (tied) {
+    network_.Share(inward, outward);
+  } else if (!replaced_ || !network_.Has(outward)) {
+    network_.MayShare(inward, outward, std::string(settings_.options_place) + " with " + how);
+  }
+}
+
 TransformerXlTables::Pair TransformerXlTables::ClaimPair(const std::string& inward,
                                                          const std::string& outward,
-                                                         const Shape& shape, bool tied) {
-  if (tied) network_.Share(inward, outward);
+                                                         const Shape& shape) {
   Pair pair;
   if (!replaced_) pair.inward = network_.Claim(inward, shape);
   pair.outward = network_.Claim(outward, shape);
@@ -91,9 +99,11 @@ void TransformerXlTables::ClaimTables() {
     const uint64_t rows = divided_ ? bins_[t].size : static_cast<uint64_t>(settings_.words);
     const std::string number = std::to_string(t);
     const std::string layer = "crit.out_layers." + number + ".";
-    tables_.push_back(
-        ClaimPair(settings_.prefix + kWordEmbedding + ".emb_layers." + number + ".weight",
-                  layer + "weight", {rows, bins_[t].width}, settings_.tied_tables));
+    const std::string inward =
+        settings_.prefix + kWordEmbedding + ".emb_layers." + number + ".weight";
+    SharePair(inward, layer + "weight", settings_.tied_tables,
+              settings_.tables_option + std::string(": true"));
+    tables_.push_back(ClaimPair(inward, layer + "weight", {rows, bins_[t].width}));
     biases_.push_back(network_.Claim(layer + "bias", {rows}));
   }
 }
@@ -104,19 +114,14 @@ void TransformerXlTables::ClaimProjections() {
   for (size_t b = 0; b < bins_.size(); ++b) {
     const std::string number = std::to_string(b);
     const std::string outward = "crit.out_projs." + number;
-    const bool tied = IsTiedProjection(b);
     const Shape shape = {width_, bins_[b].width};
     const std::string inward =
         settings_.prefix + kWordEmbedding + ".emb_projs." + (divided_ ? number : "0");
-    if (replaced_ || divided_ || b == 0) {
-      projections_.push_back(ClaimPair(inward, outward, shape, tied));
-      continue;
-    }
-    Pair pair;
-    pair.inward = projections_[0].inward;
-    if (tied) network_.Share(inward, outward);
-    pair.outward = network_.Claim(outward, shape);
-    projections_.push_back(pair);
+    SharePair(inward, outward, IsTiedProjection(b),
+              "a list tie_projs whose item " + number + " is true");
+    const bool again = !divided_ && b > 0;
+    projections_.push_back(again ? Pair{projections_[0].inward, network_.Claim(outward, shape)}
+                                 : ClaimPair(inward, outward, shape));
   }
 }
 
@@ -135,7 +140,7 @@ Status TransformerXlTables::FindTies() {
       const bool projection = pairs == &projections_;
       if (projection ? IsTiedProjection(static_cast<size_t>(&pair - pairs->data()))
                      : settings_.tied_tables) {
-        KINGLET_RETURN_IF_ERROR(CheckStatedTie(projection ? "tie_projs" : "tie_word_embeddings",
+        KINGLET_RETURN_IF_ERROR(CheckStatedTie(projection ? "tie_projs" : settings_.tables_option,
                                                *pair.inward, *pair.outward, pair.tied));
       }
       if (pair.tied) pair.outward = pair.inward;

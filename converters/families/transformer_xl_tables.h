@@ -47,8 +47,9 @@ class TransformerXlTables {
   TransformerXlTables(const TransformerXlNetwork& settings, std::vector<Bin> bins,
                       Network& network);
   static Result<std::vector<Bin>> BinsOf(const TransformerXlNetwork& settings);
-  Pair ClaimPair(const std::string& inward, const std::string& outward, const Shape& shape,
-                 bool tied);
+  void SharePair(const std::string& inward, const std::string& outward, bool tied,
+                 const std::string& how);
+  Pair ClaimPair(const std::string& inward, const std::string& outward, const Shape& shape);
   void ClaimTables();
   void ClaimProjections();
   void ClaimClusters();

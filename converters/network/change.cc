@@ -154,6 +154,10 @@ Result<Values> ApplySinusoids(Numbers numbers, const Values& /*values*/) {
   return SinusoidTable(static_cast<uint32_t>(numbers[0]), static_cast<uint32_t>(numbers[1]));
 }
 
+Result<Values> ApplyZeros(Numbers numbers, const Values& /*values*/) {
+  return Values(Whole(numbers[0]));
+}
+
 constexpr double kAny = -std::numeric_limits<double>::max();
 struct Kind {
   std::string_view name;
@@ -180,6 +184,7 @@ constexpr Kind kKinds[] = {
     {"transformer_xl_frequencies", 1, 1, 4, Unchanged<ApplyFrequencies<TransformerXlFrequencies>>},
     {"sinusoid_frequencies", 1, 1, 4, Unchanged<ApplyFrequencies<SinusoidFrequencies>>},
     {"sinusoids", 2, 2, 1, Unchanged<ApplySinusoids>},
+    {"zeros", 1, 1, 1, Unchanged<ApplyZeros>},
 };
 
 // REQUIRES: a kind of the list.
@@ -222,8 +227,9 @@ Result<Change> MakeChange(std::string_view kind, const std::vector<double>& numb
     const bool whole = one.least_number != kAny;
     // Values that are made of nothing have no checkpoint's size.
     constexpr double kMostMade = 1 << 28;
-    const bool fits =
-        one.name != "sinusoids" || numbers.size() != 2 || numbers[0] * numbers[1] <= kMostMade;
+    const bool made = one.name == "sinusoids" || one.name == "zeros";
+    const bool fits = !made || std::accumulate(numbers.begin(), numbers.end(), 1.0,
+                                               std::multiplies<>()) <= kMostMade;
     const bool right = fits && std::all_of(numbers.begin(), numbers.end(), [&](double number) {
                          return number >= one.least_number &&
                                 number <= (whole ? Number(kMaxDimension) : -kAny) &&
@@ -274,6 +280,8 @@ Change ZeroMemory(const HeadRows& rows) {
 Change MadeFairseqFrequencies(uint32_t width) { return Of("fairseq_frequencies", {1.0 * width}); }
 
 Change MadeSinusoidFrequencies(uint32_t width) { return Of("sinusoid_frequencies", {1.0 * width}); }
+
+Change MadeZeros(uint64_t count) { return Of("zeros", {Number(count)}); }
 
 Change MadeSinusoids(uint32_t positions, uint32_t width) {
   return Of("sinusoids", {1.0 * positions, 1.0 * width});

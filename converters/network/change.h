@@ -73,6 +73,8 @@ Change ZeroMemory(const HeadRows& rows);
 // "fairseq_frequencies", "transformer_xl_frequencies", "sinusoid_frequencies": [width / 2].
 Change MadeFairseqFrequencies(uint32_t width);
 Change MadeSinusoidFrequencies(uint32_t width);
+// "zeros": [count].
+Change MadeZeros(uint64_t count);
 // "sinusoids": [positions, width].
 Change MadeSinusoids(uint32_t positions, uint32_t width);
 

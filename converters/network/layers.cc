@@ -11,6 +11,12 @@ WeightAndBias AddLinear(Network& network, const std::string& module, uint64_t ro
           network.Add(module + "bias", {rows}, Role::kQuantised)};
 }
 
+WeightAndOptionalBias AddLinear(Network& network, const std::string& module, uint64_t rows,
+                                uint64_t columns, bool has_bias) {
+  if (has_bias) return AddLinear(network, module, rows, columns);
+  return {network.Add(module + "weight", {rows, columns}, Role::kPrunedAlso), std::nullopt};
+}
+
 WeightAndBias AddNorm(Network& network, const std::string& module, uint64_t width) {
   std::pair<const char*, const char*> names = {"weight", "bias"};
   if (network.Has(module + "gamma")) names = {"gamma", "beta"};
@@ -19,9 +25,9 @@ WeightAndBias AddNorm(Network& network, const std::string& module, uint64_t widt
           network.Add(module + names.second, {width}, Role::kKept)};
 }
 
-WeightAndBias AddByHead(Network& network, const std::string& name,
-                        const std::vector<std::string>& modules, size_t count, uint64_t width,
-                        uint64_t heads) {
+WeightAndOptionalBias AddByHead(Network& network, const std::string& name,
+                                const std::vector<std::string>& modules, size_t count,
+                                uint64_t width, uint64_t heads, bool has_bias) {
   const auto join = [&](const char* part, bool matrix) {
     const auto shape = [&](uint64_t projections) {
       return matrix ? Shape{projections * width, width} : Shape{projections * width};
@@ -34,7 +40,8 @@ WeightAndBias AddByHead(Network& network, const std::string& name,
                              matrix ? Role::kPrunedAlso : Role::kQuantised, tensors,
                              ByHead(heads, std::vector<uint64_t>(count, 1)));
   };
-  return {join("weight", true), join("bias", false)};
+  const TensorId weight = join("weight", true);
+  return {weight, has_bias ? std::optional(join("bias", false)) : std::nullopt};
 }
 
 TransformerLayer AddTransformerLayer(Network& network, const TransformerModules& modules,

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,10 +17,13 @@
 namespace kinglet {
 
 using WeightAndBias = std::pair<TensorId, TensorId>;
+using WeightAndOptionalBias = std::pair<TensorId, std::optional<TensorId>>;
 
 // A linear layer: a weight [rows, columns] and a bias [rows].
 WeightAndBias AddLinear(Network& network, const std::string& module, uint64_t rows,
                         uint64_t columns);
+WeightAndOptionalBias AddLinear(Network& network, const std::string& module, uint64_t rows,
+                                uint64_t columns, bool has_bias);
 // A layer norm's gain and offset, each [width]. Older files of BERT call them gamma and beta, those
 // of OpenNMT-py a_2 and b_2.
 WeightAndBias AddNorm(Network& network, const std::string& module, uint64_t width);
@@ -27,9 +31,9 @@ WeightAndBias AddNorm(Network& network, const std::string& module, uint64_t widt
 // Projections of queries, keys and values (or of keys and values), each [width, width], whose rows
 // become head by head. `modules` has one for each projection, or the one that holds all `count` of
 // them.
-WeightAndBias AddByHead(Network& network, const std::string& name,
-                        const std::vector<std::string>& modules, size_t count, uint64_t width,
-                        uint64_t heads);
+WeightAndOptionalBias AddByHead(Network& network, const std::string& name,
+                                const std::vector<std::string>& modules, size_t count,
+                                uint64_t width, uint64_t heads, bool has_bias = true);
 
 // The modules of a Transformer layer (format/blocks.h).
 struct TransformerModules {

@@ -35,6 +35,11 @@ bool IsBatchCounter(std::string_view name) {
          (name.size() == kCounter.size() || name[name.size() - kCounter.size() - 1] == '.');
 }
 
+std::vector<std::string> QuotedAll(std::vector<std::string> names) {
+  for (std::string& name : names) name = Quoted(name);
+  return names;
+}
+
 // The part of a tensor that has this shape and begins at `row` and `column`.
 TensorRef PartAt(const CheckpointTensor& tensor, const Shape& shape, uint64_t row,
                  uint64_t column) {
@@ -56,6 +61,10 @@ std::string KeyOf(const std::optional<TensorRef::Range>& range) {
 }
 
 }  // namespace
+
+bool IsBias(std::string_view name) {
+  return name.substr(name.rfind('.') + 1).find("bias") != name.npos;
+}
 
 Status ReadTensors(LoadedModel& model) {
   if (!model.read) return {};
@@ -100,6 +109,11 @@ const CheckpointTensor* Network::Claim(const std::string& name, const Shape& sha
   const CheckpointTensor* tensor = ClaimUnshaped(name, required);
   const bool unknown = std::find(shape.begin(), shape.end(), 0u) != shape.end();
   if (tensor == nullptr || unknown || tensor->shape == shape) return tensor;
+  if (tensor->is_zeros) {
+    return &Own({name, shape, [n = Count(shape)]() -> Result<std::vector<float>> {
+                   return std::vector<float>(n);
+                 }});
+  }
   NoteMisshaped(*tensor, ShapeText(shape));
   return nullptr;
 }
@@ -345,7 +359,9 @@ Status Network::CheckNames(const std::string& network) const {
     return Status(KINGLET_INVALID_CHECKPOINT, "only the names of " + network + " were compared");
   }
   std::vector<std::string> patterns;  // of a recipe
+  std::string not_its_own;            // unused, and from the recipe itself
   for (std::string& name : unused) {
+    if (Find(name)->is_zeros || IsMade(name)) not_its_own = Quoted(name);
     patterns.push_back(Quoted(name));
     name = QuotedName(name);
   }
@@ -360,11 +376,19 @@ Status Network::CheckNames(const std::string& network) const {
   }
   if (faults.empty()) return {};
   const bool only_unused = faults.size() == 1 && !unused.empty();
+  const bool of_recipe = network.starts_with("the recipe");  // which need not name a bias
+  const bool only_biases = !of_recipe && faults.size() == 1 && !missing.empty() &&
+                           std::all_of(missing.begin(), missing.end(), IsBias);
   std::string next;
-  if (only_unused) {
-    next = " (a --recipe {\"unused\": [" + Joined("", patterns, ", ") +
-           "]} omits what the network does not compute with)";
-  } else if (!ties_to_state_.empty()) {
+  if (!not_its_own.empty()) {
+    next = " (delete " + not_its_own + " from the recipe: the network has no such tensor)";
+  } else if (only_unused) {
+    next = " (a --recipe with \"unused\": [" + Joined("", patterns, ", ") +
+           "] omits what the network does not compute with)";
+  } else if (only_biases) {
+    next = " (of a network without them a --recipe with \"zeros\": [" +
+           Joined("", QuotedAll(missing), ", ") + "]; if they were lost, save it with them)";
+  } else if (unused.empty() && !ties_to_state_.empty()) {
     next = " (" + Joined("", ties_to_state_, "; ") + ")";
   }
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "state dict",

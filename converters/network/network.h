@@ -34,6 +34,9 @@ enum class Role : uint8_t {
   kPrunedAlso,  // is quantised and pruned
 };
 
+// Whether a name is that of a layer's bias: "decoder.bias", "rnn.bias_ih_l0".
+bool IsBias(std::string_view name);
+
 // What a network found of the names that it expects in a checkpoint.
 struct NameReport {
   bool compared = false;  // false: another fault came first
@@ -62,7 +65,7 @@ class Network {
 
   // Returns the tensor of this name and shape, or nullptr. Notes a wrong shape, and a missing
   // tensor if it is required. A size of 0 is unknown, because the tensor that tells it is missing
-  // or faulty: any shape fits.
+  // or faulty: any shape fits. A bias that a recipe lists as zeros gets the shape.
   const CheckpointTensor* Claim(const std::string& name, const Shape& shape, bool required = true);
   // The tensor of this name, with any shape.
   const CheckpointTensor* ClaimUnshaped(const std::string& name, bool required = true);

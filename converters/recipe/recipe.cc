@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "converters/checkpoints/quoted.h"
+#include "converters/network/network.h"
 #include "converters/recipe/parse_table.h"
 #include "converters/recipe/recipe_blocks.h"
 
@@ -33,7 +35,7 @@ class RecipeParser {
     KINGLET_RETURN_IF_ERROR(
         root.CheckKeys({"comment", "state_dict", "prefix", "sources", "family", "tables", "blocks",
                         "layout", "embedding", "recurrent", "transformer", "softmax", "cache",
-                        "classifier", "start_token", "end_token", "passes", "unused"}));
+                        "classifier", "start_token", "end_token", "passes", "unused", "zeros"}));
     KINGLET_RETURN_IF_ERROR(ParsePlace(root));
     KINGLET_RETURN_IF_ERROR(ParseSources(root));
     // The family that names the blocks.
@@ -53,6 +55,17 @@ class RecipeParser {
     // Patterns of tensors that no block reads.
     if (const auto unused = root.Find("unused")) {
       KINGLET_ASSIGN_OR_RETURN(recipe_.unused, unused->Texts());
+    }
+    // Biases that a family expects and the network lacks.
+    if (const auto zeros = root.Find("zeros")) {
+      if (recipe_.has_network()) {
+        return zeros->Refuse("no \"zeros\" with blocks of its own (omit those tensors there)",
+                             zeros->Outline());
+      }
+      KINGLET_ASSIGN_OR_RETURN(recipe_.zeros, zeros->Texts());
+      for (const std::string& name : recipe_.zeros) {
+        if (!IsBias(name)) return zeros->Refuse("names of biases", QuotedName(name));
+      }
     }
     return std::move(recipe_);
   }
@@ -160,7 +173,8 @@ class RecipeParser {
   // Whether the recipe leaves the blocks to a family or to the recipe next to the weights.
   static bool LeavesBlocks(const RecipeNode& root) {
     const auto given = [&root](std::string_view key) { return root.Find(key).has_value(); };
-    return (given("passes") || given("state_dict") || given("prefix") || given("unused")) &&
+    return (given("passes") || given("state_dict") || given("prefix") || given("unused") ||
+            given("zeros")) &&
            std::none_of(kBlockKeys.begin(), kBlockKeys.end(), given) && !given("sources");
   }
 

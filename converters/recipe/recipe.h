@@ -227,6 +227,8 @@ struct Recipe {
   std::vector<PassRecipe> passes;
   // Patterns of tensors that the recipe excludes on purpose (MatchesPattern).
   std::vector<std::string> unused;
+  // With a family: names of biases that the checkpoint lacks and that are zeros.
+  std::vector<std::string> zeros;
   // The names of all tensors that the blocks and tables read, in the order of the JSON.
   std::vector<std::string> references;
 

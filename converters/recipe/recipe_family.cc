@@ -244,9 +244,15 @@ class FamilyTables::Placer {
 Result<FamilyTables> FamilyTables::Make(const Recipe& recipe, const CheckpointTensors& checkpoint,
                                         const CheckpointTensors& others, size_t threads) {
   FamilyTables made;
+  for (const std::string& name : recipe.zeros) {
+    made.weights_.push_back({name, {}, [] { return std::vector<float>(); }});
+    made.weights_.back().is_zeros = true;
+  }
   if (recipe.tables.empty()) {
-    made.weights_ = checkpoint;
-    for (CheckpointTensor& tensor : made.weights_) tensor.spare = LeavesOut(recipe, tensor.name);
+    for (const CheckpointTensor& tensor : checkpoint) {
+      made.weights_.push_back(tensor);
+      made.weights_.back().spare = LeavesOut(recipe, tensor.name);
+    }
     return made;
   }
   CheckpointTensors all = checkpoint;

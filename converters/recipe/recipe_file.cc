@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/recipe/recipe_node.h"
 
 namespace kinglet {
@@ -14,8 +15,9 @@ std::string FolderOf(const std::string& path) {
 }
 
 Result<Recipe> ReadRecipe(const std::string& path, const std::string& checkpoint, bool trusted) {
-  KINGLET_ASSIGN_OR_RETURN(const RecipeNode node, RecipeNode::Read(path));
-  KINGLET_ASSIGN_OR_RETURN(Recipe recipe, ParseRecipe(node));
+  const std::string step = "docs/RECIPES.md describes all keys";
+  KINGLET_ASSIGN_OR_RETURN(const RecipeNode node, WithNextStep(RecipeNode::Read(path), step));
+  KINGLET_ASSIGN_OR_RETURN(Recipe recipe, WithNextStep(ParseRecipe(node), step));
   recipe.folder = {FolderOf(path), trusted};
   recipe.source_folder = {FolderOf(checkpoint), trusted};
   return recipe;
@@ -47,6 +49,12 @@ Result<Recipe> ChooseRecipe(const std::string& checkpoint, const std::string& pa
     recipe.folder = std::move(named.folder);
   }
   recipe.unused.insert(recipe.unused.end(), named.unused.begin(), named.unused.end());
+  if (recipe.has_network() && !named.zeros.empty()) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", path,
+                           "no \"zeros\" for the blocks of " + default_path,
+                           "some (omit those tensors there)");
+  }
+  recipe.zeros.insert(recipe.zeros.end(), named.zeros.begin(), named.zeros.end());
   return recipe;
 }
 

@@ -80,9 +80,17 @@ class Skeleton {
     for (const CheckpointTensor& tensor : weights_) {
       if (!unused.contains(tensor.name)) named_.insert(tensor.name);
     }
-    RecipeValue tables = ObjectValue();
-    for (const std::string& missing : match.missing) tables.Set(missing, TableFor(missing));
-    if (!match.missing.empty()) recipe.Set("tables", std::move(tables));
+    RecipeValue tables = ObjectValue(), zeros = ArrayValue();
+    for (const std::string& missing : match.missing) {
+      if (IsBias(missing)) {
+        zeros.Append(missing);
+      } else {
+        tables.Set(missing, TableFor(missing));
+      }
+    }
+    if (!tables.items.empty()) recipe.Set("tables", std::move(tables));
+    has_zeros_ = !zeros.items.empty();
+    if (has_zeros_) recipe.Set("zeros", std::move(zeros));
   }
 
   // The table that the tensors of the missing tensor's module make.
@@ -428,6 +436,8 @@ class Skeleton {
   RecipeValue Comment() const {
     RecipeValue comment = ObjectValue(), unnamed = ObjectValue();
     comment.Set("next", "replace each \"?\" by a name, a number or an object (docs/RECIPES.md)");
+    if (has_zeros_)
+      comment.Set("zeros", "of a network without these biases; not if they were lost");
     for (const CheckpointTensor& tensor : weights_) {
       if (named_.contains(tensor.name)) continue;
       const std::string type =
@@ -451,6 +461,7 @@ class Skeleton {
   std::set<std::string, std::less<>> computed_, not_read_;
   std::unordered_map<std::string_view, const CheckpointTensor*> by_name_;
   std::set<std::string> named_;  // by the recipe, or by its family
+  bool has_zeros_ = false;
 };
 
 }  // namespace

@@ -96,6 +96,12 @@ Status TextReader::Finish(TokenSequence& out) {
 
 size_t TextReader::LastSplit(std::string_view text) {
   if (!splits_) splits_.emplace(text_.tokenizer());
+  // Of a line that begins with such a mark, the last mark is a space too: its size is the whole's.
+  if (marks_.ends_words() && !is_parted_) {
+    std::string_view line = PlainLine(open_.empty() ? text : open_);
+    while (const size_t space = SpaceLength(line)) line.remove_prefix(space);
+    if (line.empty() || line.starts_with(marks_.mark)) return 0;
+  }
   size_t split = splits_->Last(text);
   // The size of a word of several pieces needs all its pieces together.
   while (split > 0 && !marks_.mark.empty() &&

@@ -109,9 +109,9 @@ TextSize SizeOfPieces(std::string_view line, const PieceMarks& marks) {
 bool IsBetweenWords(std::string_view before, std::string_view after, const PieceMarks& marks) {
   while (const size_t space = LastSpaceLength(before)) before.remove_suffix(space);
   const bool ends = before.ends_with(marks.mark), begins = after.starts_with(marks.mark);
-  // Marks in angle brackets may also end a line: which one is no space follows from the whole line.
-  if (marks.is_space) return begins && !ends && !marks.mark.starts_with('<');
   const bool is_cut = after.size() < marks.mark.size() && marks.mark.starts_with(after);
+  if (marks.is_space && marks.ends_words()) return ends && !begins && !is_cut;
+  if (marks.is_space) return begins && !ends;
   return !(marks.joins_next && ends) && !(marks.joins_last && (begins || is_cut));
 }
 

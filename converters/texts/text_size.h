@@ -40,6 +40,8 @@ struct PieceMarks {
   bool joins_last = false;     // a piece that begins with it continues the piece before
   bool joins_next = false;     // the piece after one that ends with it continues that one
 
+  // Marks in angle brackets stand at the end of words.
+  bool ends_words() const { return mark.starts_with('<'); }
   bool operator==(const PieceMarks&) const = default;
 };
 // The marks that more than a twentieth of a vocabulary's words have.

@@ -132,6 +132,17 @@ class TokenizerReader final : public JsonEvents {
   bool Null() override { return true; }
   void Broken(size_t) override { entries_.clear(); }
 
+  // Whether there are entries, and the first id without a word.
+  bool any() const { return !entries_.empty(); }
+  uint64_t FirstMissing() const {
+    uint64_t id = 0;
+    for (const auto& [known, word] : entries_) {
+      if (known != id || word.empty()) break;
+      ++id;
+    }
+    return id;
+  }
+
   // The words, if their ids are 0 to n - 1.
   std::optional<std::vector<std::string>> Words() {
     std::vector<std::string> words;
@@ -174,7 +185,14 @@ Result<std::vector<std::string>> ParseVocabularyJson(const std::string& path,
                                                      std::string_view text) {
   TokenizerReader tokenizer;
   ReadJson(text, tokenizer);
+  const uint64_t missing = tokenizer.FirstMissing();
   if (auto words = tokenizer.Words()) return *std::move(words);
+  if (tokenizer.any()) {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, "model/vocab and added_tokens",
+                           "a word of each id from 0",
+                           "none of id " + std::to_string(missing) +
+                               " (write the words as a JSON array, in the order of the ids)");
+  }
   WordListReader reader(path);
   ReadJson(text, reader);
   return reader.Finish();

@@ -81,6 +81,12 @@ FoundTokenizer TokenizerNextTo(const std::string& checkpoint, const std::string&
       if (entry.filename().string().starts_with(left.folder)) look(entry / left.file);
     }
   }
+  // Newer versions of Hugging Face's library write this file alone, of any tokenizer.
+  const fs::path json = folder / "tokenizer.json";
+  if (found.empty() && family == "bert" && fs::is_regular_file(json, error) &&
+      ReadTokenizer({json.string(), false, {}, 0}).ok()) {
+    return {json.string(), true};
+  }
   return found.size() == 1 ? found.front() : FoundTokenizer();
 }
 
@@ -117,7 +123,11 @@ Result<TextTables> ReadTables(TokenizerChoice choice) {
     choice.name = std::move(vocabulary);
   }
   KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeText(choice.name, InputForm::kBytes));
-  if (LooksLikeBytePieces(bytes)) {
+  if (LooksLikeWordPieceJson(bytes)) {
+    Result<WordPieceTables> pieces = ReadWordPieceJson(bytes);
+    if (!pieces.ok()) return InFile(choice.name, pieces.status());
+    tables.method = std::move(pieces).value();
+  } else if (LooksLikeBytePieces(bytes)) {
     Result<BytePieceTables> pieces = ReadBytePieces(choice.name, bytes);
     if (!pieces.ok()) return InFile(choice.name, pieces.status());
     tables.method = std::move(pieces).value();

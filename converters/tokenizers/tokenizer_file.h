@@ -29,8 +29,8 @@ struct FoundTokenizer {
 
 // The tokenizer that `family`'s framework writes to the folder of its checkpoint: fairseq's
 // bpecodes, code or sentencepiece.bpe.model, icefall's lang_bpe_*/bpe.model, ESPnet's bpe.model,
-// SpeechBrain's tokenizer.ckpt, BERT's vocab.txt, GPT-2's tokenizer.json or vocab.json. None if
-// there is no such file, or several.
+// SpeechBrain's tokenizer.ckpt, BERT's vocab.txt or a tokenizer.json that is BERT's, GPT-2's
+// tokenizer.json or vocab.json. None if there is no such file, or several.
 FoundTokenizer TokenizerNextTo(const std::string& checkpoint, const std::string& family);
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// BERT's vocab.txt: one piece a line, in id order.
+// BERT's vocab.txt, one piece a line, in id order; or its tokenizer.json.
 #ifndef KINGLET_CONVERTERS_TOKENIZERS_WORD_PIECE_FILE_H_
 #define KINGLET_CONVERTERS_TOKENIZERS_WORD_PIECE_FILE_H_
 
@@ -16,6 +16,13 @@ bool LooksLikeWordPieces(std::string_view text);
 // lower-cased and lose their accents unless it has "do_lower_case": false. Errors:
 // KINGLET_INVALID_CHECKPOINT.
 Result<WordPieceTables> ReadWordPieces(std::string_view text, std::string_view settings);
+
+// Whether the text is a tokenizer.json of Hugging Face's libraries, of word pieces.
+bool LooksLikeWordPieceJson(std::string_view text);
+
+// REQUIRES: LooksLikeWordPieceJson. Errors: KINGLET_UNSUPPORTED for other word pieces than BERT's,
+// naming the first setting that differs; KINGLET_INVALID_CHECKPOINT.
+Result<WordPieceTables> ReadWordPieceJson(std::string_view text);
 
 }  // namespace kinglet
 

@@ -86,8 +86,8 @@ TextSplits::TextSplits(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {
 // Returns false for a model whose texts are not split.
 bool TextSplits::ReadPieces(const SentencePieces& pieces) {
   const SentencePieceTables& tables = pieces.tables();
-  // Unknown words that follow each other are one token.
-  bool readable = tables.algorithm != Algorithm::kWord;
+  // Words end at the marks of escaped spaces.
+  bool readable = tables.algorithm != Algorithm::kWord || tables.normaliser.escape;
   for (const SentencePieceTables::Piece& piece : tables.pieces) {
     if (piece.type == Type::kControl || piece.type == Type::kByte) continue;
     readable &= normalised_.Add(piece.text);
@@ -106,27 +106,54 @@ bool TextSplits::IsLowerCase(uint32_t code) const {
   return !tokenizer_.lower_case_ || LowerCase(code) == code;
 }
 
-bool TextSplits::IsBetweenPieces(uint32_t left, uint32_t right, std::string_view rest) const {
+// Whether no rule of the normaliser begins with the character.
+bool TextSplits::Stays(uint32_t code) const {
+  return IsLowerCase(code) &&
+         !std::binary_search(rewritten_first_.begin(), rewritten_first_.end(), code);
+}
+
+// Whether no rule of the normaliser ends with the character.
+bool TextSplits::EndsAlone(uint32_t code) const {
+  return IsLowerCase(code) &&
+         !std::binary_search(rewritten_last_.begin(), rewritten_last_.end(), code);
+}
+
+// Whether a word after a space is surely a piece.
+bool TextSplits::IsKnownWord(std::string_view word) const {
+  if (word.find(kSpaceMark) != word.npos) return false;
+  for (size_t at = 0; at < word.size(); at += CharacterLength(word.substr(at))) {
+    const std::optional<uint32_t> code = CharacterAt(word, at);
+    if (!code || !Stays(*code) || (at == 0 && original_.Contains(' ', *code))) return false;
+  }
+  return tokenizer_.sentence_pieces_->IsKnown(std::string(kSpaceMark) + std::string(word));
+}
+
+bool TextSplits::IsBetweenPieces(uint32_t left, uint32_t right, std::string_view text,
+                                 size_t at) const {
   const SentencePieces& pieces = *tokenizer_.sentence_pieces_;
-  const auto contains = [](const std::vector<uint32_t>& codes, uint32_t code) {
-    return std::binary_search(codes.begin(), codes.end(), code);
-  };
-  const auto stays = [&](uint32_t code) {
-    return IsLowerCase(code) && !contains(rewritten_first_, code);
-  };
-  if (!IsLowerCase(left) || contains(rewritten_last_, left) || !stays(right)) return false;
+  if (!EndsAlone(left) || !Stays(right)) return false;
   const auto normalised = [&](uint32_t code) {
     return code == ' ' && pieces.tables().normaliser.escape ? CodePointOf(kSpaceMark) : code;
   };
   if (normalised_.Contains(normalised(left), normalised(right))) return false;
-  // An unknown character is joined to one before it.
+  const bool words = pieces.tables().algorithm == Algorithm::kWord;
+  // Unknown characters, and unknown words, that follow each other are one token.
   std::string first;
   AppendCodePoint(normalised(right), first);
-  if (!pieces.tables().byte_fallback && !pieces.IsKnown(first)) return false;
-  if (right != ' ') return true;
+  if (!words && !pieces.tables().byte_fallback && !pieces.IsKnown(first)) return false;
+  if (right != ' ') return !words;
   // The normaliser drops spaces at the text's end, so each part has more than spaces.
-  const std::optional<uint32_t> next = CharacterAt(rest, 1);
-  return left != ' ' && next && *next != ' ' && *next != '\r' && stays(*next);
+  const std::optional<uint32_t> next = CharacterAt(text, at + 1);
+  if (left == ' ' || !next || *next == ' ' || *next == '\r' || !Stays(*next)) return false;
+  if (!words || pieces.tables().byte_fallback) return true;
+  const size_t end = text.find(' ', at + 1);
+  if (end != text.npos && IsKnownWord(text.substr(at + 1, end - at - 1))) return true;
+  // The normaliser drops spaces where the text begins.
+  const size_t space = text.rfind(' ', at - 1);
+  if (space == text.npos || space == 0) return false;
+  const std::optional<uint32_t> before = CharacterBefore(text, space);
+  return before && *before != ' ' && EndsAlone(*before) &&
+         IsKnownWord(text.substr(space + 1, at - space - 1));
 }
 
 bool TextSplits::IsSplit(std::string_view text, size_t at) const {
@@ -151,7 +178,7 @@ bool TextSplits::IsSplit(std::string_view text, size_t at) const {
     case Kind::kBetweenCharacters:
       return true;
     case Kind::kBetweenPieces:
-      return IsBetweenPieces(*left, *right, text.substr(at));
+      return IsBetweenPieces(*left, *right, text, at);
   }
   return false;
 }

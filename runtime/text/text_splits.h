@@ -19,8 +19,8 @@ class TextSplits {
   explicit TextSplits(const Tokenizer& tokenizer);
 
   // The last place at which the text may be split, whatever is before and after it: an offset, 0 if
-  // there is none. The parts are encoded in order with one TextPart. WordPiece, SentencePiece's
-  // words, and BPE with unused pieces have no such places.
+  // there is none. The parts are encoded in order with one TextPart. WordPiece and BPE with unused
+  // pieces have no such places, nor do unknown words of SentencePiece that follow each other.
   size_t Last(std::string_view text) const;
 
  private:
@@ -44,7 +44,10 @@ class TextSplits {
   };
   bool ReadPieces(const SentencePieces& pieces);
   bool IsSplit(std::string_view text, size_t at) const;
-  bool IsBetweenPieces(uint32_t left, uint32_t right, std::string_view rest) const;
+  bool IsBetweenPieces(uint32_t left, uint32_t right, std::string_view text, size_t at) const;
+  bool IsKnownWord(std::string_view word) const;
+  bool Stays(uint32_t code) const;
+  bool EndsAlone(uint32_t code) const;
   bool IsLowerCase(uint32_t code) const;
 
   const Tokenizer& tokenizer_;

@@ -106,7 +106,7 @@ TEST(CheckpointForms, Transcript) {
 // outside of kinglet.
 TEST(CheckpointForms, NextSteps) {
   const Counts counts = Replay("next_steps.txt");
-  EXPECT_GE(counts.steps, 35u);
+  EXPECT_GE(counts.steps, 48u);
   EXPECT_EQ(counts.refusals, counts.steps + counts.outside);
 }
 

@@ -24,6 +24,7 @@
 #include "converters/checkpoints/checkpoint_path.h"
 #include "converters/families/families.h"
 #include "converters/families/opennmt_recurrent.h"
+#include "tests/converters/files.h"
 #include "tests/converters/synthetic.h"
 #include "tests/converters/test_checkpoints.h"
 
@@ -273,6 +274,35 @@ TEST(TiedTables, MayBeStoredOnce) {
       EXPECT_EQ(ValuesOf(*loaded), ValuesOf(*expected)) << folder << name;
     }
   }
+}
+
+// kimiyoung's options tie tables and projections; the modules of a checkpoint have neither.
+TEST(TiedTables, OfKimiyoungAsAConfigurationStates) {
+  const TemporaryFile config("tied: true\ntie_projs: [true, false, true]\n", ".yaml");
+  const auto opened =
+      Open(FixtureOptions(KINGLET_TEST_DATA "/transformer-xl-variants/kimi-projected").checkpoint);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  const CheckpointTensors& whole = opened->checkpoint.tensors;
+  const auto expected = LoadModel(*opened, whole);
+  for (const std::string name : {"word_emb.emb_layers.0.weight", "crit.out_layers.0.weight",
+                                 "word_emb.emb_projs.0", "crit.out_projs.0", "crit.out_projs.2"}) {
+    CheckpointTensors weights = whole;
+    std::erase_if(weights, [&](const CheckpointTensor& tensor) { return tensor.name == name; });
+    FamilyInput input = InputOf(opened->checkpoint, weights);
+    const std::string refusal = LoadFamily(*opened->family, input).status().message();
+    EXPECT_NE(refusal.find("missing " + name + " (if " + name + " is "), std::string::npos);
+    EXPECT_NE(refusal.find("--config with "), std::string::npos) << refusal;
+    input.config = config.path();
+    auto loaded = LoadFamily(*opened->family, input);
+    ASSERT_TRUE(loaded.ok()) << name << loaded.status().message();
+    ASSERT_TRUE(ReadTensors(*loaded).ok());
+    EXPECT_EQ(ValuesOf(*loaded), ValuesOf(*expected)) << name;
+  }
+  const TemporaryFile wrong("tie_projs: [true, true, true]\n", ".yaml");
+  FamilyInput input = InputOf(opened->checkpoint, whole);
+  input.config = wrong.path();
+  EXPECT_NE(LoadFamily(*opened->family, input).status().message().find("as tie_projs is true"),
+            std::string::npos);
 }
 
 TEST(TiedTables, OfOpenNmtMayHaveAnyOfTheirNames) {

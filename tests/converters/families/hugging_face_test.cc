@@ -29,7 +29,7 @@ TEST(HuggingFace, SettingsOutOfRangeAreRefused) {
       {"n_embd", "12", "n_embd"},
       {"n_head", 5, "n_embd: expected a multiple of n_head, 5, found 12"},
       {"n_layer", 100000, "n_layer: expected 1 to "},
-      {"n_layer", 3, "missing transformer.h.2.attn.c_attn"},
+      {"n_layer", 3, "transformer.h.2.attn.c_attn"},
       {"n_inner", -1, "n_inner: expected 1 to "},
       {"vocab_size", 36, "transformer.wte.weight"},
       {"activation_function", "quick_gelu", "activation_function: expected gelu, gelu_new, "},

@@ -163,7 +163,10 @@ TEST_F(OpenNmtSettingsTest, ActivationsAndHeads) {
   const auto read = [&](PickleNode* options) {
     return ReadOpenNmtSettings(*nodes_.Dict({{"opt", options}, {"vocab", Vocabularies()}}));
   };
-  EXPECT_EQ(kOpenNmt.options()[0].honoured, "heads pos_ffn_activation_fn");
+  EXPECT_EQ(kOpenNmt.options()[0].honoured, "heads pos_ffn_activation_fn add_qkvbias add_ffnbias");
+  EXPECT_TRUE(read(Options())->attention_biases && read(Options())->inner_biases);
+  EXPECT_FALSE(read(Options("add_qkvbias", nodes_.Add(false)))->attention_biases);
+  EXPECT_FALSE(read(Options("add_ffnbias", nodes_.Add(false)))->inner_biases);
   EXPECT_EQ(read(Options())->activation, Activation::kRelu);
   const char* name = "pos_ffn_activation_fn";
   EXPECT_EQ(read(Options(name, nodes_.Text("gelu")))->activation, Activation::kGelu);

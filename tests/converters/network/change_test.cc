@@ -57,6 +57,7 @@ TEST(MakeChange, RefusesOtherNumbersAndValues) {
                                                                 {"first", {1e300}},
                                                                 {"sinusoids", {1e9, 8}},
                                                                 {"sinusoids", {8}},
+                                                                {"zeros", {1e9}},
                                                                 {"product", {1, 2}},
                                                                 {"zero_memory", {1, 1}},
                                                                 {"sines_first", {NAN}},
@@ -77,6 +78,7 @@ TEST(MakeChange, RefusesOtherNumbersAndValues) {
         << kind;
   }
   EXPECT_EQ(*MakeChange("sinusoids", {2, 4})->Apply({}), SinusoidTable(2, 4));
+  EXPECT_EQ(*MakeChange("zeros", {2})->Apply({}), (Values{0, 0}));
   EXPECT_EQ(MakeChange("times", {0.1})->Text(), Scaled(0.1).Text());
 }
 

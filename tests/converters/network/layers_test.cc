@@ -58,7 +58,10 @@ TEST(Layers, ProjectionsByHead) {
   // Queries, keys and values of the first head come first.
   EXPECT_EQ(rows[2], all[4]);
   EXPECT_EQ(rows[6], all[2]);
-  EXPECT_EQ(model.draft.tensors[parts_bias].shape, model.draft.tensors[joined_bias].shape);
+  EXPECT_EQ(model.draft.tensors[*parts_bias].shape, model.draft.tensors[*joined_bias].shape);
+  Network unbiased(weights);
+  EXPECT_FALSE(AddByHead(unbiased, "joined.", {"all."}, 3, 2, 2, false).second);
+  EXPECT_FALSE(AddLinear(unbiased, "all.", 6, 2, false).second);
 }
 
 }  // namespace

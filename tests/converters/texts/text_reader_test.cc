@@ -119,6 +119,40 @@ TEST(TextReader, ALongLineIsReadInParts) {
   }
 }
 
+// A mark in angle brackets is a space, unless it ends the line or stands alone where it begins.
+TEST(TextReader, ALongLineOfPiecesHasTheSizeOfItsText) {
+  const Words pieces({"<unk>", "lo", "w</w>", "er</w>", "</w>"}),
+      letters({"<unk>", "l", "o", "w", "<space>"});
+  for (const auto& [words, word, mark] :
+       {std::tuple(&pieces, "lo w</w> lo er</w> ", "</w> "),
+        std::tuple(&letters, "l o w <space> w o <space> ", "<space> ")}) {
+    for (const bool begins : {false, true}) {
+      std::string line = begins ? mark : "";
+      while (line.size() < size_t{5} << 15) line += word;
+      for (const std::string& ending : {std::string(), std::string("lo"), std::string("</w")}) {
+        const TextSize size = SizeOfPieces(line + ending, PieceMarksOf(words->text->vocabulary()));
+        for (const size_t piece : {size_t{1} << 12, size_t{100'003}, line.size()}) {
+          size_t parts = 0;
+          TextReader reader(*words->text, "my.txt", [&](TokenSequence&) {
+            ++parts;
+            return Status();
+          });
+          TokenSequence read, whole;
+          for (size_t at = 0; at < line.size(); at += piece) {
+            ASSERT_TRUE(reader.Add(std::string_view(line).substr(at, piece), read).ok());
+          }
+          ASSERT_TRUE(reader.Add(ending, read).ok());
+          ASSERT_TRUE(reader.Finish(read).ok());
+          EXPECT_EQ(read.size, size) << mark << begins << ending << piece;
+          ASSERT_TRUE(reader.AddLine(line + ending, whole).ok());
+          EXPECT_EQ(whole.size, size);
+          EXPECT_EQ(parts > 0, !begins) << mark;
+        }
+      }
+    }
+  }
+}
+
 // fairseq's dictionaries and speech toolkits have other names for the end of a line.
 TEST(TextReader, TheEndOfALine) {
   using List = std::vector<std::string>;

@@ -55,10 +55,14 @@ TEST(ParseVocabularyJson, AnObjectOfWordsAndIds) {
   EXPECT_NE(refusal(R"({"a": -1})").find("entry \"a\": expected an id, found a number"),
             std::string::npos);
   EXPECT_NE(
-      refusal(R"({"version": "1.0", "model": {"vocab": {"a": 1}}})")
+      refusal(R"({"version": "1.0", "words": {"a": 0}})")
           .find("entry \"version\": expected an id, found a string (write the object of words "
                 "and ids alone)"),
       std::string::npos);
+  EXPECT_EQ(
+      refusal(R"({"version": "1.0", "model": {"vocab": {"a": 0, "b": 2}}})"),
+      "v: model/vocab and added_tokens: expected a word of each id from 0, found none of id 1 "
+      "(write the words as a JSON array, in the order of the ids)");
 }
 
 // Hugging Face's tokenizers write these: models WordLevel or BPE, and Unigram.

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <tuple>
+#include <vector>
+
 namespace kinglet::word_piece_file_test {
 namespace {
 
@@ -22,6 +26,46 @@ TEST(WordPieceFile, OtherLinesAreRefused) {
     const auto read = ReadWordPieces(text, "");
     ASSERT_FALSE(read.ok()) << text;
     EXPECT_EQ(read.status().code(), KINGLET_INVALID_CHECKPOINT);
+  }
+}
+
+// What Hugging Face's library writes for BertWordPieceTokenizer, with one text replaced.
+std::string TokenizerJson(const std::string& from = "", const std::string& to = "") {
+  std::string text =
+      R"({"version": "1.0", "added_tokens": [{"id": 0, "content": "[UNK]", "special": true}],
+          "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
+                         "strip_accents": null, "lowercase": true},
+          "pre_tokenizer": {"type": "BertPreTokenizer"},
+          "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                    "max_input_chars_per_word": 100, "vocab": {"##b": 2, "[UNK]": 0, "a": 1}}})";
+  if (!from.empty()) text.replace(text.find(from), from.size(), to);
+  return text;
+}
+
+TEST(WordPieceFile, ReadsTheTokenizerJsonOfBert) {
+  EXPECT_TRUE(LooksLikeWordPieceJson(TokenizerJson()));
+  EXPECT_FALSE(LooksLikeWordPieceJson(TokenizerJson("WordPiece", "BPE")));
+  EXPECT_FALSE(LooksLikeWordPieceJson("{ a\nmodel }\n"));
+  EXPECT_FALSE(LooksLikeWordPieceJson(R"({"[UNK]": 0})"));
+  const auto read = ReadWordPieceJson(TokenizerJson());
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->pieces, (std::vector<std::string>{"[UNK]", "a", "##b"}));
+  EXPECT_TRUE(read->plain_letters);
+  EXPECT_FALSE(ReadWordPieceJson(TokenizerJson("\"lowercase\": true", "\"lowercase\": false"))
+                   ->plain_letters);
+  const std::tuple<const char*, const char*, const char*> refused[] = {
+      {"[UNK]\", \"cont", "<unk>\", \"cont", "model/unk_token"},
+      {"##\"", "@@\"", "model/continuing_subword_prefix"},
+      {"100", "50", "model/max_input_chars_per_word"},
+      {"BertNormalizer", "NFKC", "normalizer/type"},
+      {"chars\": true", "chars\": false", "normalizer/handle_chinese_chars"},
+      {"null", "false", "normalizer/strip_accents"},
+      {"BertPreTokenizer", "Whitespace", "pre_tokenizer/type"},
+      {"\"a\": 1", "\"a\": 7", "vocab: expected a piece of id 1"}};
+  for (const auto& [from, to, text] : refused) {
+    const auto other = ReadWordPieceJson(TokenizerJson(from, to));
+    ASSERT_FALSE(other.ok()) << from;
+    EXPECT_NE(other.status().message().find(text), std::string::npos) << other.status().message();
   }
 }
 

@@ -178,6 +178,12 @@ def main():
     prune.remove(pruned.rnn, "weight_hh_l0")
     golden(folder / "golden_pruned.tsv", sixteenths_of(pruned))
 
+    unbiased = RNNModel()
+    unbiased.rnn = torch.nn.LSTM(3, 3, 1, bias=False)
+    unbiased.decoder = torch.nn.Linear(3, 7, bias=False)
+    save("no_biases.pt", sixteenths(unbiased, 1).state_dict())
+    golden(folder / "golden_no_biases.tsv", unbiased)
+
     for name, norm in (("weight_norm", torch.nn.utils.weight_norm),
                        ("weight_norm_parametrized", parametrizations.weight_norm)):
         normed = sixteenths(RNNModel(), 1)

@@ -11,6 +11,7 @@ computed at once under a causal mask, where kinglet streams token by token.
   define/              both embeddings DeFINE inputs (Mehta et al. 2020), with the names of
                        pranavajitnair/DeFINE-AWD-LSTM where OpenNMT has its table
   gelu/                the options of a whole run of OpenNMT-py 2.3, gelu in the inner layers
+  version3/            OpenNMT-py 3: no biases but the norms' and the generator's, lists of words, one layer each
   shared-old-names/    zip archive, one table for both languages and the output, norms called a_2 and
                        b_2, vocabularies as a list of pairs
 
@@ -223,7 +224,7 @@ class Network:
         return centred / (centred.pow(2).mean(-1, keepdim=True) + EPSILON).sqrt() * gain + bias
 
     def linear(self, name, x):
-        return x @ self.state[name + ".weight"].T + self.state[name + ".bias"]
+        return x @ self.state[name + ".weight"].T + self.state.get(name + ".bias", 0)
 
     def attention(self, name, queries, memory, causal):
         """Without a memory: to the queries' own tokens."""
@@ -325,7 +326,8 @@ def write(folder, state, output, vocab, legacy, source_words, target_words, gene
         self_attn_type="scaled-dot", generator_function="softmax", position_encoding=True,
         copy_attn=False, coverage_attn=False, aan_useffn=False, max_relative_positions=0,
         rnn_size=WIDTH, transformer_ff=INNER, enc_layers=ENCODER_LAYERS, dec_layers=DECODER_LAYERS, **more)
-    torch.save({"model": state, "generator": output, "vocab": vocab, "opt": options, "optim": None},
+    stored = {name.removeprefix("0.") if "add_qkvbias" in more else name: value for name, value in output.items()}
+    torch.save({"model": state, "generator": stored, "vocab": vocab, "opt": options, "optim": None},
                folder / "model_step_7.pt", _use_new_zipfile_serialization=not legacy)
     network = Network(state, output, gelu=more.get("pos_ffn_activation_fn") == "gelu")
 
@@ -431,6 +433,16 @@ def main():
 
     state, output = make_state(generator, len(source), len(target))
     write(folder / "gelu", state, output, vocab, True, len(source), len(target), generator, **RUN)
+
+    global ENCODER_LAYERS, DECODER_LAYERS  # pylint: disable=global-statement
+    ENCODER_LAYERS = DECODER_LAYERS = 1
+    state, output = make_state(generator, len(source), len(target))
+    state = collections.OrderedDict((name, value) for name, value in state.items()
+                                    if not (name.endswith(".bias") and ("linear" in name or ".w_" in name)))
+    vocab = {"src": source, "tgt": target, "data_task": "seq2seq", "decoder_start_token": "<s>"}
+    write(folder / "version3", state, output, vocab, False, len(source), len(target), generator,
+          add_qkvbias=False, add_ffnbias=False, num_kv=0, layer_norm="standard", norm_eps=1e-6, sliding_window=0,
+          parallel_residual=False, shared_layer_norm=False, position_encoding_type="SinusoidalInterleaved")
 
 
 main()

@@ -316,31 +316,37 @@ def hugging_face(name, shape, container, omit=False, vocabulary=None, dtype=torc
             torch.save(attributes, folder + "/vocab.bin")
 
 
-kimi("base", Shape(51, [9, 20, 40], 16, 16, 2, 8, 16, 2, 12, clamp_len=7))
-kimi("divided-pre-norm-zip", Shape(57, [15, 30], 18, 24, 3, 5, 12, 2, 10, div_val=2, ties=[False, True, False],
-                                   pre_lnorm=True, clamp_len=6), zip_file=True)
-kimi("projected", Shape(50, [12, 30], 14, 10, 2, 7, 17, 1, 9, ties=[True, False, True], same_length=False))
-kimi("untied", Shape(48, [10, 22], 16, 16, 4, 3, 16, 1, 11, div_val=4, ties=[False, False, False], tied=False,
-                     clamp_len=30))
-kimi("plain-softmax", Shape(33, [], 12, 12, 1, 12, 19, 2, 1, same_length=False))
-kimi("plain-projected", Shape(29, [], 10, 6, 2, 4, 9, 1, 8, ties=[True]))
-kimi("untied-words-whole-table", Shape(40, [8, 25], 12, 12, 3, 4, 11, 1, 6, tied=False, pre_lnorm=True), zip_file=True)
-kimi("halves", Shape(45, [10], 8, 8, 2, 4, 16, 2, 7), dtype=torch.float16)
-kimi("evaluated-longer", Shape(37, [10], 8, 8, 2, 4, 12, 2, 20, clamp_len=9), saved=dict(
-    mem_len=5, clamp_len=-1, same_length=False), config="mem_len: 20\nclamp_len: 9\nsame_length: true\n")
-kimi("smallest", Shape(2, [], 2, 2, 1, 1, 1, 1, 1))
+def main():
+    kimi("base", Shape(51, [9, 20, 40], 16, 16, 2, 8, 16, 2, 12, clamp_len=7))
+    kimi("divided-pre-norm-zip", Shape(57, [15, 30], 18, 24, 3, 5, 12, 2, 10, div_val=2, ties=[False, True, False],
+                                       pre_lnorm=True, clamp_len=6), zip_file=True)
+    kimi("projected", Shape(50, [12, 30], 14, 10, 2, 7, 17, 1, 9, ties=[True, False, True], same_length=False))
+    kimi("untied", Shape(48, [10, 22], 16, 16, 4, 3, 16, 1, 11, div_val=4, ties=[False, False, False], tied=False,
+                         clamp_len=30))
+    kimi("plain-softmax", Shape(33, [], 12, 12, 1, 12, 19, 2, 1, same_length=False))
+    kimi("plain-projected", Shape(29, [], 10, 6, 2, 4, 9, 1, 8, ties=[True]))
+    kimi("untied-words-whole-table", Shape(40, [8, 25], 12, 12, 3, 4, 11, 1, 6, tied=False, pre_lnorm=True),
+         zip_file=True)
+    kimi("halves", Shape(45, [10], 8, 8, 2, 4, 16, 2, 7), dtype=torch.float16)
+    kimi("evaluated-longer", Shape(37, [10], 8, 8, 2, 4, 12, 2, 20, clamp_len=9), saved=dict(
+        mem_len=5, clamp_len=-1, same_length=False), config="mem_len: 20\nclamp_len: 9\nsame_length: true\n")
+    kimi("smallest", Shape(2, [], 2, 2, 1, 1, 1, 1, 1))
 
-hugging_face("published", Shape(60, [10, 35], 16, 16, 2, 8, 24, 2, 14, div_val=4, ties=[False, True, True],
-                                clamp_len=8, untie_r=True, zero_start=True, forward_clusters=True), "bin",
-             vocabulary="bin")
-hugging_face("published-omitted-safetensors",
-             Shape(50, [10, 25, 40], 16, 24, 2, 7, 14, 2, 9, div_val=2, ties=[False, True, True, True], clamp_len=5,
-                   zero_start=True, forward_clusters=True, same_length=False, eps=1e-3), "safetensors", omit=True,
-             vocabulary="pkl")
-hugging_face("pre-norm-shards", Shape(50, [12, 30], 12, 12, 3, 6, 15, 2, 10, ties=None, pre_lnorm=True, untie_r=True,
-                                      zero_start=True, forward_clusters=True), "shards", omit=True)
-hugging_face("projected-bfloat16", Shape(44, [11, 30], 12, 8, 2, 5, 14, 1, 7, ties=[False, True, True], untie_r=True,
-                                         zero_start=True, forward_clusters=True), "safetensors", omit=True,
-             dtype=torch.bfloat16, extra={"tie_projs": None})
-hugging_face("plain-untied", Shape(31, [], 10, 10, 2, 6, 12, 2, 6, tied=False, zero_start=True, clamp_len=3,
-                                   forward_clusters=True), "bin")
+    hugging_face("published", Shape(60, [10, 35], 16, 16, 2, 8, 24, 2, 14, div_val=4, ties=[False, True, True],
+                                    clamp_len=8, untie_r=True, zero_start=True, forward_clusters=True), "bin",
+                 vocabulary="bin")
+    hugging_face("published-omitted-safetensors",
+                 Shape(50, [10, 25, 40], 16, 24, 2, 7, 14, 2, 9, div_val=2, ties=[False, True, True, True], clamp_len=5,
+                       zero_start=True, forward_clusters=True, same_length=False, eps=1e-3), "safetensors", omit=True,
+                 vocabulary="pkl")
+    hugging_face("pre-norm-shards", Shape(50, [12, 30], 12, 12, 3, 6, 15, 2, 10, ties=None, pre_lnorm=True,
+                                          untie_r=True, zero_start=True, forward_clusters=True), "shards", omit=True)
+    hugging_face("projected-bfloat16", Shape(44, [11, 30], 12, 8, 2, 5, 14, 1, 7, ties=[False, True, True],
+                                             untie_r=True, zero_start=True, forward_clusters=True), "safetensors", omit=True,
+                 dtype=torch.bfloat16, extra={"tie_projs": None})
+    hugging_face("plain-untied", Shape(31, [], 10, 10, 2, 6, 12, 2, 6, tied=False, zero_start=True, clamp_len=3,
+                                       forward_clusters=True), "bin")
+
+
+if __name__ == "__main__":
+    main()
