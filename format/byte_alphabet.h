@@ -5,6 +5,7 @@
 #define KINGLET_FORMAT_BYTE_ALPHABET_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,9 +20,9 @@ inline const std::array<uint16_t, 256>& ByteAlphabet() {
   static const std::array<uint16_t, 256> alphabet = [] {
     std::array<uint16_t, 256> codes{};
     uint16_t next = 256;
-    for (uint16_t byte = 0; byte < codes.size(); ++byte) {
+    for (size_t byte = 0; byte < codes.size(); ++byte) {
       const bool printed = (byte > ' ' && byte < 0x7F) || (byte > 0xA0 && byte != 0xAD);
-      codes[byte] = printed ? byte : next++;
+      codes[byte] = printed ? static_cast<uint16_t>(byte) : next++;
     }
     return codes;
   }();
