@@ -209,15 +209,20 @@ Status FindVocabulary(const std::string& checkpoint, const std::string& family, 
 Status ReadTextTokenizer(ConvertOptions options, const std::string& checkpoint,
                          const std::string& family, ModelDraft& draft,
                          std::vector<std::string>& notes) {
-  const FoundTokenizer left = TokenizerNextTo(checkpoint, family);
+  const FoundTokenizer left =
+      options.tokenizer.empty() ? TokenizerNextTo(checkpoint, family) : FoundTokenizer();
   const bool of_folder =
       left.has_words && checkpoint != options.checkpoint && options.vocabulary.empty();
-  const bool found = options.tokenizer.empty() && !left.path.empty() &&
-                     (left.has_words ? of_folder : !draft.vocabulary.empty());
+  const bool found = !left.path.empty() && (left.has_words ? of_folder : !draft.vocabulary.empty());
   if (found) options.tokenizer = left.path;
   if (options.tokenizer.empty()) return {};
-  KINGLET_ASSIGN_OR_RETURN(draft.tokenizer,
-                           ReadTokenizer({options.tokenizer, options.lower_case, {}, 0}));
+  Result<TextTables> tokenizer = ReadTokenizer({options.tokenizer, options.lower_case, {}, 0});
+  if (!tokenizer.ok() && of_folder && found && draft.vocabulary.empty()) {
+    notes.push_back("the model has ids only, as the tokenizer next to it is not read: " +
+                    tokenizer.status().message());
+    return {};
+  }
+  KINGLET_ASSIGN_OR_RETURN(draft.tokenizer, std::move(tokenizer));
   if (of_folder && found && draft.vocabulary.empty() &&
       Tokenizer::SizeOf(*draft.tokenizer) != draft.description.vocabulary_size) {
     draft.tokenizer.reset();

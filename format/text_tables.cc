@@ -171,8 +171,13 @@ Status CheckBytePieces(StatusCode code, const BytePieceTables& tables) {
   const std::vector<std::string_view> pieces(tables.pieces.begin(), tables.pieces.end());
   KINGLET_RETURN_IF_ERROR(CheckDistinct(code, "piece", pieces));
   const auto& marks = tables.marks;
-  if (std::adjacent_find(marks.begin(), marks.end(), std::greater_equal<>()) != marks.end() ||
-      (!marks.empty() && marks.back() >= pieces.size())) {
+  const auto ascend = [](const std::vector<uint32_t>& ids) {
+    return std::adjacent_find(ids.begin(), ids.end(), std::greater_equal<>()) == ids.end();
+  };
+  if (!ascend(marks) || (!marks.empty() && marks.back() >= pieces.size()) ||
+      !ascend(tables.spelled_marks) ||
+      !std::includes(marks.begin(), marks.end(), tables.spelled_marks.begin(),
+                     tables.spelled_marks.end())) {
     return RefuseTables(code, "marks", "ascending ids of pieces", "another list");
   }
   std::vector<std::string_view> of_bytes;
@@ -310,8 +315,10 @@ class TableWriter {
       Size(left);
       Size(right);
     }
-    Size(tables.marks.size());
-    for (const uint32_t id : tables.marks) Size(id);
+    for (const auto* ids : {&tables.marks, &tables.spelled_marks}) {
+      Size(ids->size());
+      for (const uint32_t id : *ids) Size(id);
+    }
   }
 
   void Add(const WordRule& rule) { Byte(static_cast<size_t>(rule.rule)); }
@@ -448,8 +455,10 @@ class TableReader {
       left = Word();
       right = Word();
     }
-    tables.marks.resize(Size(sizeof(uint32_t), sizeof(uint32_t)));
-    for (uint32_t& id : tables.marks) id = Word();
+    for (auto* ids : {&tables.marks, &tables.spelled_marks}) {
+      ids->resize(Size(sizeof(uint32_t), sizeof(uint32_t)));
+      for (uint32_t& id : *ids) id = Word();
+    }
   }
 
   void Read(WordRule& rule) {
@@ -580,7 +589,7 @@ uint64_t HeldBytes(const TextTables& tables) {
                  [](const BytePieceTables& pieces) {
                    return BytesOfTexts(pieces.pieces) +
                           pieces.merges.size() * 2 * sizeof(pieces.merges[0]) +
-                          pieces.marks.size() * sizeof(uint32_t);
+                          2 * pieces.marks.size() * sizeof(uint32_t);
                  },
                  [](const WordRule&) { return uint64_t{0}; }},
       tables.method);

@@ -70,8 +70,8 @@ struct BytePieceTables {
   bool space_before = false;  // one space in front of a text that begins with another character
   std::vector<std::string> pieces;                    // index = id; has a piece for each byte
   std::vector<std::pair<uint32_t, uint32_t>> merges;  // ids, best first; both together are a piece
-  std::vector<uint32_t>
-      marks;  // ids, ascending: pieces that stand for their own spelling in a text
+  std::vector<uint32_t> marks;          // ids, ascending: pieces that no text is split inside
+  std::vector<uint32_t> spelled_marks;  // those of them from which text is decoded
   bool operator==(const BytePieceTables&) const = default;
 };
 

@@ -6,7 +6,8 @@
 //   - matrices of layers are stored as [inputs, outputs]
 //   - the softmax has no bias, and its table is the words' where the file has no lm_head
 //   - "attn.bias" is the causal mask, "attn.masked_bias" its number; neither is trained
-//   - <|endoftext|> stands between texts, so a stream begins with it; lines end with newlines
+//   - a stream begins with bos_token_id or eos_token_id, which are one, <|endoftext|>, in most;
+//     lines end with newlines
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -40,9 +41,9 @@ constexpr std::array<FixedOption, 8> kFixedOfGpt2 = {{
 constexpr OptionTable kGpt2Options = {
     "`config.json`",
     "vocab_size n_positions n_embd n_layer n_head n_inner activation_function layer_norm_epsilon "
-    "tie_word_embeddings eos_token_id",
+    "tie_word_embeddings bos_token_id eos_token_id",
     kFixedOfGpt2,
-    kHuggingFaceIgnoredButEnd,
+    kHuggingFaceIgnoredButEnds,
     "n_ctx",  // repeats n_positions in old files
     "layer_norm_epsilon tie_word_embeddings model_type scale_attn_weights "
     "scale_attn_by_inverse_layer_idx activation_function"};
@@ -142,11 +143,15 @@ Result<LoadedModel> LoadGpt2(const FamilyInput& input) {
                                              " layers of " + std::to_string(width)));
   ModelDescription& description = network.model.draft.description;
   description.vocabulary_size = sizes.words;
-  if (file.Has("eos_token_id")) {
-    KINGLET_ASSIGN_OR_RETURN(const int64_t end, file.Integer("eos_token_id"));
-    if (end >= 0 && end < int64_t{sizes.words}) {
-      description.start_token = static_cast<uint32_t>(end);
+  for (const char* const key : {"eos_token_id", "bos_token_id"}) {
+    if (!file.Has(key)) continue;
+    KINGLET_ASSIGN_OR_RETURN(const int64_t id, file.Integer(key));
+    if (id < 0 || id >= int64_t{sizes.words}) {
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file.path(), key,
+                             "an id below " + std::to_string(sizes.words),
+                             std::to_string(id) + " (write null if texts begin with no token)");
     }
+    description.start_token = static_cast<uint32_t>(id);
   }
   description.blocks = {std::move(embedding), std::move(decoder), std::move(softmax)};
   return network.Finish();

@@ -18,10 +18,11 @@ namespace kinglet {
 // Options of training, of generation, of number types and output formats and of the library's
 // implementation that the families' networks share. "dpq" describes a table that a recipe makes.
 inline constexpr std::string_view kHuggingFaceIgnored =
-    "eos_token_id _attn_implementation* _commit_hash _name_or_path _num_labels adaptive "
+    "bos_token_id eos_token_id _attn_implementation* _commit_hash _name_or_path _num_labels "
+    "adaptive "
     "architectures attention_probs_dropout_prob attn_implementation attn_pdrop bad_words_ids "
     "begin_suppress_tokens "
-    "bos_token_id chunk_size_feed_forward classifier_dropout cls_token_id decoder_start_token_id "
+    "chunk_size_feed_forward classifier_dropout cls_token_id decoder_start_token_id "
     "directionality diversity_penalty do_sample dpq dropatt dropout dtype early_stopping "
     "embd_pdrop "
     "encoder_no_repeat_ngram_size exponential_decay_length_penalty finetuning_task "
@@ -38,9 +39,9 @@ inline constexpr std::string_view kHuggingFaceIgnored =
     "temperature tf_legacy_loss tgt_len tie_encoder_decoder tokenizer_class top_k top_p "
     "torch_dtype "
     "torchscript transformers_version typical_p unk_token_id use_bfloat16 use_cache";
-// Without the first, for a family that reads it.
-inline constexpr std::string_view kHuggingFaceIgnoredButEnd =
-    kHuggingFaceIgnored.substr(kHuggingFaceIgnored.find(' ') + 1);
+// Without the first two, for a family that reads them.
+inline constexpr std::string_view kHuggingFaceIgnoredButEnds =
+    kHuggingFaceIgnored.substr(kHuggingFaceIgnored.find(" _attn") + 1);
 
 // The configuration that the user gives, or config.json next to the checkpoint. Errors:
 // KINGLET_NOT_FOUND without one; those of ConfigFile and CheckConfig.

@@ -135,9 +135,13 @@ class TransformerXlLoader {
       layer.inner_norm_gain = claim(inner + "layer_norm.weight", {width_});
       layer.inner_norm_bias = claim(inner + "layer_norm.bias", {width_});
       const std::string inner_bias = inner + "CoreNet.0.bias";
-      layer.inner_bias = settings_.inner > 0
-                             ? claim(inner_bias, {static_cast<uint64_t>(settings_.inner)})
-                             : network_.ClaimUnshaped(inner_bias);
+      const CheckpointTensor* const own = network_.Find(inner_bias);
+      uint64_t stated = static_cast<uint64_t>(settings_.inner);
+      if (stated == 0 && own != nullptr && own->is_zeros) {
+        stated = network_.Dimension(inner + "CoreNet.0.weight", 0);
+      }
+      layer.inner_bias =
+          stated > 0 ? claim(inner_bias, {stated}) : network_.ClaimUnshaped(inner_bias);
       const bool known = layer.inner_bias != nullptr && layer.inner_bias->shape.size() == 1;
       if (layer.inner_bias != nullptr && !known) {
         network_.NoteMisshaped(*layer.inner_bias, "a vector");

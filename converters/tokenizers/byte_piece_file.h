@@ -5,22 +5,20 @@
 
 #include <string_view>
 
+#include "converters/tokenizers/tokenizer_json.h"
 #include "format/text_tables.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
-// Whether the text may be a tokenizer.json or vocab.json: a JSON object.
-bool LooksLikeBytePieces(std::string_view text);
-// Whether it is a tokenizer.json, which has the merges too. REQUIRES: LooksLikeBytePieces.
-bool HasMerges(std::string_view text);
-
-// Errors: KINGLET_INVALID_CHECKPOINT for a text of another form; KINGLET_UNSUPPORTED for another
+// Errors: KINGLET_INVALID_CHECKPOINT for a file of another form; KINGLET_UNSUPPORTED for another
 // kind of tokenizer, by the name of what it has.
-Result<BytePieceTables> ReadTokenizerJson(std::string_view text);
-// <|endoftext|> is a mark if it is among the pieces. Errors: KINGLET_INVALID_CHECKPOINT.
-Result<BytePieceTables> ReadVocabularyAndMerges(std::string_view vocabulary,
-                                                std::string_view merges);
+Result<BytePieceTables> ReadBytePieceJson(const TokenizerJson& file);
+// `settings` is the object of the tokenizer_config.json next to the file, or null. <|endoftext|> is
+// a mark if it is among the pieces. Errors: KINGLET_INVALID_CHECKPOINT.
+Result<BytePieceTables> ReadVocabularyAndMerges(const TokenizerJson& vocabulary,
+                                                std::string_view merges,
+                                                const TokenizerJson& settings);
 
 }  // namespace kinglet
 

@@ -49,15 +49,16 @@ struct LeftNextTo {
   // Another form of the file before, which comes first.
   bool repeats = false;
 };
-constexpr std::array<LeftNextTo, 9> kLeftNextTo = {{{"bert", "", "vocab.txt", true},
-                                                    {"gpt2", "", "tokenizer.json", true},
-                                                    {"gpt2", "", "vocab.json", true, true},
-                                                    {"fairseq", "", "bpecodes"},
-                                                    {"fairseq", "", "code"},
-                                                    {"fairseq", "", "sentencepiece.bpe.model"},
-                                                    {"icefall-", "lang_bpe_", "bpe.model"},
-                                                    {"espnet-", "", "bpe.model"},
-                                                    {"speechbrain-", "", "tokenizer.ckpt"}}};
+constexpr std::array<LeftNextTo, 10> kLeftNextTo = {{{"bert", "", "vocab.txt", true},
+                                                     {"bert", "", "tokenizer.json", true, true},
+                                                     {"gpt2", "", "tokenizer.json", true},
+                                                     {"gpt2", "", "vocab.json", true, true},
+                                                     {"fairseq", "", "bpecodes"},
+                                                     {"fairseq", "", "code"},
+                                                     {"fairseq", "", "sentencepiece.bpe.model"},
+                                                     {"icefall-", "lang_bpe_", "bpe.model"},
+                                                     {"espnet-", "", "bpe.model"},
+                                                     {"speechbrain-", "", "tokenizer.ckpt"}}};
 
 }  // namespace
 
@@ -81,23 +82,38 @@ FoundTokenizer TokenizerNextTo(const std::string& checkpoint, const std::string&
       if (entry.filename().string().starts_with(left.folder)) look(entry / left.file);
     }
   }
-  // Newer versions of Hugging Face's library write this file alone, of any tokenizer.
-  const fs::path json = folder / "tokenizer.json";
-  if (found.empty() && family == "bert" && fs::is_regular_file(json, error) &&
-      ReadTokenizer({json.string(), false, {}, 0}).ok()) {
-    return {json.string(), true};
-  }
   return found.size() == 1 ? found.front() : FoundTokenizer();
 }
 
 namespace {
 
+// The object of a JSON file; null if there is no such file.
+Result<TokenizerJson> ReadJsonIfThere(const std::filesystem::path& path) {
+  std::error_code missing;
+  if (!std::filesystem::exists(path, missing)) return TokenizerJson();
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path.string()));
+  Result<TokenizerJson> file = ParseTokenizerJson(text);
+  return file.ok() ? std::move(file) : InFile(path.string(), file.status());
+}
+
 // A tokenizer.json, or the vocabulary of vocab.json with the merges next to it.
-Result<BytePieceTables> ReadBytePieces(const std::string& path, std::string_view bytes) {
-  if (HasMerges(bytes)) return ReadTokenizerJson(bytes);
-  const auto merges = std::filesystem::path(path).parent_path() / "merges.txt";
-  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(merges.string()));
-  return ReadVocabularyAndMerges(bytes, text);
+Status ReadJson(const std::string& path, std::string_view bytes, TextTables& tables) {
+  KINGLET_ASSIGN_OR_RETURN(const TokenizerJson file, ParseTokenizerJson(bytes));
+  if (ValueAt(file, {"model", "type"}) == "WordPiece") {
+    KINGLET_ASSIGN_OR_RETURN(tables.method, ReadWordPieceJson(file));
+    return {};
+  }
+  if (ValueAt(file, {"model"}).is_object()) {
+    KINGLET_ASSIGN_OR_RETURN(tables.method, ReadBytePieceJson(file));
+    return {};
+  }
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  KINGLET_ASSIGN_OR_RETURN(const std::string merges,
+                           ReadWholeText((folder / "merges.txt").string()));
+  KINGLET_ASSIGN_OR_RETURN(const TokenizerJson settings,
+                           ReadJsonIfThere(folder / "tokenizer_config.json"));
+  KINGLET_ASSIGN_OR_RETURN(tables.method, ReadVocabularyAndMerges(file, merges, settings));
+  return {};
 }
 
 // The vocab.json whose merges the file has, if it is GPT-2's merges.txt.
@@ -123,14 +139,9 @@ Result<TextTables> ReadTables(TokenizerChoice choice) {
     choice.name = std::move(vocabulary);
   }
   KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeText(choice.name, InputForm::kBytes));
-  if (LooksLikeWordPieceJson(bytes)) {
-    Result<WordPieceTables> pieces = ReadWordPieceJson(bytes);
-    if (!pieces.ok()) return InFile(choice.name, pieces.status());
-    tables.method = std::move(pieces).value();
-  } else if (LooksLikeBytePieces(bytes)) {
-    Result<BytePieceTables> pieces = ReadBytePieces(choice.name, bytes);
-    if (!pieces.ok()) return InFile(choice.name, pieces.status());
-    tables.method = std::move(pieces).value();
+  if (LooksLikeJsonObject(bytes)) {
+    const Status read = ReadJson(choice.name, bytes, tables);
+    if (!read.ok()) return InFile(choice.name, read);
   } else if (LooksLikeWordPieces(bytes)) {
     const std::string settings =
         (std::filesystem::path(choice.name).parent_path() / "tokenizer_config.json").string();

@@ -2,9 +2,7 @@
 #include "converters/tokenizers/word_piece_file.h"
 
 #include <algorithm>
-#include <initializer_list>
-#include <map>
-#include <nlohmann/json.hpp>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,46 +28,25 @@ bool KeepsLetters(std::string_view settings) {
   return value != settings.npos && settings.substr(value).starts_with("false");
 }
 
-}  // namespace
+// The marks that the tokenizer keeps whole (runtime/text/word_pieces.cc).
+constexpr std::array<std::string_view, 5> kMarksOfBert = {"[UNK]", "[SEP]", "[PAD]", "[CLS]",
+                                                          "[MASK]"};
 
-namespace {
-
-using Json = nlohmann::json;
-
-// The value at a path; null if there is none.
-Json ValueAt(const Json& file, std::initializer_list<const char*> path) {
-  const Json* value = &file;
-  for (const char* key : path) {
-    if (!value->is_object() || !value->contains(key)) return nullptr;
-    value = &(*value)[key];
-  }
-  return *value;
-}
-
-Status RefuseWordPieceJson(const std::string& where, const Json& expected, const Json& found) {
-  const std::string value = found.is_null()         ? "none"
-                            : found.is_structured() ? "an array or an object"
-                                                    : found.dump(-1, ' ', true);
+Status RefuseWordPieceJson(const std::string& where, const std::string& expected,
+                           const std::string& found) {
   return Status::Refusal(
-      KINGLET_UNSUPPORTED, "word pieces", where, expected.dump() + ", as of BERT",
-      value +
+      KINGLET_UNSUPPORTED, "word pieces", where, expected + ", as of BERT",
+      found +
           " (give the file that it was made of: SentencePiece's .model, byte-pair codes; of "
-          "whole words, --tokenizer spaces; or read ids that its library makes: --ids)");
+          "whole words, --tokenizer spaces; or score ids that its library makes)");
 }
 
 }  // namespace
 
-bool LooksLikeWordPieceJson(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  return first != text.npos && text[first] == '{' &&
-         ValueAt(Json::parse(text, nullptr, false), {"model", "type"}) == Json("WordPiece");
-}
-
-Result<WordPieceTables> ReadWordPieceJson(std::string_view text) {
-  const Json file = Json::parse(text, nullptr, false);
+Result<WordPieceTables> ReadWordPieceJson(const TokenizerJson& file) {
   const struct {
     const char *part, *key;
-    Json value;
+    TokenizerJson value;
   } stated[] = {{"model", "unk_token", "[UNK]"},
                 {"model", "continuing_subword_prefix", "##"},
                 {"model", "max_input_chars_per_word", 100},
@@ -78,34 +55,25 @@ Result<WordPieceTables> ReadWordPieceJson(std::string_view text) {
                 {"normalizer", "handle_chinese_chars", true},
                 {"pre_tokenizer", "type", "BertPreTokenizer"}};
   for (const auto& [part, key, value] : stated) {
-    const Json found = ValueAt(file, {part, key});
+    const TokenizerJson& found = ValueAt(file, {part, key});
     const std::string where = std::string(part) + "/" + key;
-    if (found != value) return RefuseWordPieceJson(where, value, found);
+    if (found != value) return RefuseWordPieceJson(where, ShortText(value), ShortText(found));
   }
   WordPieceTables tables;
-  const Json lower = ValueAt(file, {"normalizer", "lowercase"});
-  tables.plain_letters = lower == Json(true);
-  const Json accents = ValueAt(file, {"normalizer", "strip_accents"});
+  const TokenizerJson& lower = ValueAt(file, {"normalizer", "lowercase"});
+  tables.plain_letters = lower == true;
+  const TokenizerJson& accents = ValueAt(file, {"normalizer", "strip_accents"});
   if (!accents.is_null() && accents != lower) {
-    return RefuseWordPieceJson("normalizer/strip_accents", lower, accents);
+    return RefuseWordPieceJson("normalizer/strip_accents", ShortText(lower), ShortText(accents));
   }
-  std::map<uint64_t, std::string> pieces;
-  const Json vocabulary = ValueAt(file, {"model", "vocab"}),
-             added = ValueAt(file, {"added_tokens"});
-  for (const auto& [piece, id] : vocabulary.items()) {
-    if (id.is_number_unsigned()) pieces[id.get<uint64_t>()] = piece;
-  }
-  for (const Json& token : added) {
-    const Json id = ValueAt(token, {"id"}), content = ValueAt(token, {"content"});
-    if (id.is_number_unsigned() && content.is_string()) pieces[id.get<uint64_t>()] = content;
-  }
-  for (auto& [id, piece] : pieces) {
-    if (id != tables.pieces.size()) {
-      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "word pieces", "vocab",
-                             "a piece of id " + std::to_string(tables.pieces.size()), "none");
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<AddedToken> added, AddedTokensOf(file));
+  for (const AddedToken& token : added) {
+    if (std::find(kMarksOfBert.begin(), kMarksOfBert.end(), token.text) == kMarksOfBert.end()) {
+      return RefuseWordPieceJson("added_tokens", "[UNK], [SEP], [PAD], [CLS] or [MASK]",
+                                 Quoted(token.text));
     }
-    tables.pieces.push_back(std::move(piece));
   }
+  KINGLET_ASSIGN_OR_RETURN(tables.pieces, PiecesOf(ValueAt(file, {"model", "vocab"}), added));
   TextTables tables_of_file{false, std::move(tables)};
   KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_CHECKPOINT, tables_of_file));
   return std::get<WordPieceTables>(std::move(tables_of_file.method));

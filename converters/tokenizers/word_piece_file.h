@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "converters/tokenizers/tokenizer_json.h"
 #include "format/text_tables.h"
 #include "kinglet/status.h"
 
@@ -17,12 +18,9 @@ bool LooksLikeWordPieces(std::string_view text);
 // KINGLET_INVALID_CHECKPOINT.
 Result<WordPieceTables> ReadWordPieces(std::string_view text, std::string_view settings);
 
-// Whether the text is a tokenizer.json of Hugging Face's libraries, of word pieces.
-bool LooksLikeWordPieceJson(std::string_view text);
-
-// REQUIRES: LooksLikeWordPieceJson. Errors: KINGLET_UNSUPPORTED for other word pieces than BERT's,
+// The pieces of a tokenizer.json. Errors: KINGLET_UNSUPPORTED for other word pieces than BERT's,
 // naming the first setting that differs; KINGLET_INVALID_CHECKPOINT.
-Result<WordPieceTables> ReadWordPieceJson(std::string_view text);
+Result<WordPieceTables> ReadWordPieceJson(const TokenizerJson& file);
 
 }  // namespace kinglet
 

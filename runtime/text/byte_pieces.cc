@@ -86,7 +86,11 @@ std::optional<uint32_t> BytePieces::IdOf(std::string_view piece) const {
 }
 
 Spelling BytePieces::Spell(uint32_t id) const {
-  if (std::binary_search(tables_.marks.begin(), tables_.marks.end(), id)) return {"", true, true};
+  const auto is_among = [id](const std::vector<uint32_t>& ids) {
+    return std::binary_search(ids.begin(), ids.end(), id);
+  };
+  if (is_among(tables_.spelled_marks)) return {tables_.pieces[id], true, true};
+  if (is_among(tables_.marks)) return {"", true, true};
   return {BytesOfAlphabet(tables_.pieces[id]).value_or(""), true, true};
 }
 

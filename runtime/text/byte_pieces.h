@@ -37,7 +37,7 @@ class BytePieces {
   // The piece that is written like this, in the alphabet of bytes.
   std::optional<uint32_t> IdOf(std::string_view piece) const;
   uint32_t PieceOfByte(unsigned char byte) const { return byte_ids_[byte]; }
-  // The bytes that the piece adds. Marks spell nothing.
+  // The bytes that the piece adds. Special marks spell nothing.
   Spelling Spell(uint32_t id) const;
 
  private:

@@ -164,6 +164,8 @@ TEST(TextTables, SenselessBytePiecesAreRefused) {
     EXPECT_EQ(refusal([&](auto& tables) { tables.marks = marks; }),
               "tokenizer: marks: expected ascending ids of pieces, found another list");
   }
+  EXPECT_EQ(refusal([&](auto& tables) { tables.spelled_marks = {257}; }),
+            "tokenizer: marks: expected ascending ids of pieces, found another list");
 }
 
 TEST(TextTables, ModelFilesHoldThem) {

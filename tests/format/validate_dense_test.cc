@@ -91,8 +91,8 @@ TEST(ValidateDense, Refusals) {
        [](ModelDraft& draft) { Dense(draft).layers[1].epsilon = 0; }},
       {"block dense, layer 1, norm: expected a number up to 2",
        [](ModelDraft& draft) { Dense(draft).layers[1].norm = static_cast<DenseNorm>(3); }},
-      {"block dense, layer 1, activation: expected a number up to 7",
-       [](ModelDraft& draft) { Dense(draft).layers[1].activation = static_cast<Activation>(8); }},
+      {"block dense, layer 1, activation: expected a number up to 8",
+       [](ModelDraft& draft) { Dense(draft).layers[1].activation = static_cast<Activation>(9); }},
       {"block dense, place: expected a number up to 1",
        [](ModelDraft& draft) { Dense(draft).place = static_cast<DensePlace>(2); }},
       {"block dense, input: expected a number up to 1",
@@ -143,8 +143,8 @@ TEST(ValidateDense, MaskedTokensAndNormsAtTheEnd) {
          [](TransformerDecoder& decoder) { decoder.layers[1].inner_norm_bias.reset(); });
   expect("layer 1, end_epsilon: expected none",
          [](TransformerDecoder& decoder) { decoder.layers[1].end_epsilon = 1; });
-  expect("activation: expected a number up to 7",
-         [](TransformerDecoder& decoder) { decoder.activation = static_cast<Activation>(8); });
+  expect("activation: expected a number up to 8",
+         [](TransformerDecoder& decoder) { decoder.activation = static_cast<Activation>(9); });
 }
 
 }  // namespace

@@ -630,11 +630,12 @@ enum class Activation : uint8_t {
   Sigmoid = 5,
   LeakyRelu = 6,
   DoubleSwish = 7,
+  TanhGelu = 8,
   MIN = None,
-  MAX = DoubleSwish
+  MAX = TanhGelu
 };
 
-inline const Activation (&EnumValuesActivation())[8] {
+inline const Activation (&EnumValuesActivation())[9] {
   static const Activation values[] = {
     Activation::None,
     Activation::Relu,
@@ -643,13 +644,14 @@ inline const Activation (&EnumValuesActivation())[8] {
     Activation::Tanh,
     Activation::Sigmoid,
     Activation::LeakyRelu,
-    Activation::DoubleSwish
+    Activation::DoubleSwish,
+    Activation::TanhGelu
   };
   return values;
 }
 
 inline const char * const *EnumNamesActivation() {
-  static const char * const names[9] = {
+  static const char * const names[10] = {
     "None",
     "Relu",
     "Gelu",
@@ -658,13 +660,14 @@ inline const char * const *EnumNamesActivation() {
     "Sigmoid",
     "LeakyRelu",
     "DoubleSwish",
+    "TanhGelu",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameActivation(Activation e) {
-  if (flatbuffers::IsOutRange(e, Activation::None, Activation::DoubleSwish)) return "";
+  if (flatbuffers::IsOutRange(e, Activation::None, Activation::TanhGelu)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesActivation()[index];
 }

@@ -35,6 +35,7 @@ TEST(HuggingFace, SettingsOutOfRangeAreRefused) {
       {"activation_function", "quick_gelu", "activation_function: expected gelu, gelu_new, "},
       {"tie_word_embeddings", "yes", "tie_word_embeddings"},
       {"eos_token_id", "</s>", "eos_token_id"},
+      {"bos_token_id", 37, "bos_token_id: expected an id below 37, found 37"},
   };
   for (const auto& [name, value, says] : cases) {
     auto changed = intact;

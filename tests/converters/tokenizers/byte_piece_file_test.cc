@@ -27,13 +27,13 @@ TEST(BytePieceFile, HasThreeForms) {
 
 // Each member that changes the tokens is refused by name; what does not is ignored.
 TEST(BytePieceFile, OtherTokenizersOfTheLibraryAreRefused) {
-  using Json = nlohmann::json;
+  using Json = TokenizerJson;
   std::ifstream file(KINGLET_TEST_DATA "/gpt2/with-tokenizer/tokenizer.json");
   const Json intact = Json::parse(file);
   const auto refusal = [&intact](const char* pointer, const Json& value) {
     Json changed = intact;
     changed[Json::json_pointer(pointer)] = value;
-    const auto read = ReadTokenizerJson(changed.dump());
+    const auto read = ReadBytePieceJson(changed);
     return read.ok() ? std::string() : read.status().message();
   };
   const struct {
@@ -41,18 +41,18 @@ TEST(BytePieceFile, OtherTokenizersOfTheLibraryAreRefused) {
     Json value;
     const char* says;
   } cases[] = {
-      {"/normalizer", {{"type", "NFC"}}, "normalizer: expected null, as GPT-2 has"},
+      {"/normalizer", {{"type", "NFC"}}, "normalizer, type: expected none, as GPT-2 has"},
       {"/model/type", "Unigram", "model, type: expected \"BPE\", as GPT-2 has, found \"Unigram\""},
-      {"/model/ignore_merges", true, "ignore_merges: expected null"},
-      {"/model/byte_fallback", true, "byte_fallback: expected null"},
+      {"/model/ignore_merges", true, "ignore_merges: expected none"},
+      {"/model/byte_fallback", true, "byte_fallback: expected none"},
       {"/model/end_of_word_suffix", "</w>", "end_of_word_suffix"},
       {"/model/unk_token", "<unk>", "unk_token"},
       {"/pre_tokenizer/use_regex", false, "use_regex"},
       {"/pre_tokenizer/type", "Metaspace", "pre_tokenizer, type: expected \"ByteLevel\""},
       {"/post_processor/type", "TemplateProcessing", "post_processor, type"},
       {"/added_tokens/0/lstrip", true, "lstrip false"},
-      {"/added_tokens/0/id", 7, "added_tokens, \"<|endoftext|>\": expected the id"},
-      {"/model/vocab/a", 4, "ids 0 to 299, each once"},
+      {"/added_tokens/0/id", 7u, "vocab: expected one piece of id 7"},
+      {"/model/vocab/a", 4u, "vocab: expected one piece of id 4"},
       {"/model/vocab/a", -1, "\"a\": expected an id"},
       {"/model/merges/0", "x", "merge 0: expected two pieces, found \"x\""},
       {"/model/merges/0", 1, "merges: expected pairs of pieces"},
@@ -62,6 +62,10 @@ TEST(BytePieceFile, OtherTokenizersOfTheLibraryAreRefused) {
         << pointer << ": " << refusal(pointer, value);
   }
   EXPECT_EQ(refusal("/truncation", nullptr), "");
+  Json spelled = intact;
+  spelled["added_tokens"][0]["special"] = false;
+  EXPECT_EQ(ReadBytePieceJson(spelled)->spelled_marks, std::vector<uint32_t>{0});
+  EXPECT_EQ(ReadBytePieceJson(intact)->spelled_marks, std::vector<uint32_t>{});
   EXPECT_EQ(refusal("/pre_tokenizer/trim_offsets", true), "");
 }
 

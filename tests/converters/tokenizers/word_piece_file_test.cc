@@ -30,7 +30,7 @@ TEST(WordPieceFile, OtherLinesAreRefused) {
 }
 
 // What Hugging Face's library writes for BertWordPieceTokenizer, with one text replaced.
-std::string TokenizerJson(const std::string& from = "", const std::string& to = "") {
+TokenizerJson WordPieceJson(const std::string& from = "", const std::string& to = "") {
   std::string text =
       R"({"version": "1.0", "added_tokens": [{"id": 0, "content": "[UNK]", "special": true}],
           "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
@@ -39,19 +39,15 @@ std::string TokenizerJson(const std::string& from = "", const std::string& to = 
           "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
                     "max_input_chars_per_word": 100, "vocab": {"##b": 2, "[UNK]": 0, "a": 1}}})";
   if (!from.empty()) text.replace(text.find(from), from.size(), to);
-  return text;
+  return TokenizerJson::parse(text);
 }
 
 TEST(WordPieceFile, ReadsTheTokenizerJsonOfBert) {
-  EXPECT_TRUE(LooksLikeWordPieceJson(TokenizerJson()));
-  EXPECT_FALSE(LooksLikeWordPieceJson(TokenizerJson("WordPiece", "BPE")));
-  EXPECT_FALSE(LooksLikeWordPieceJson("{ a\nmodel }\n"));
-  EXPECT_FALSE(LooksLikeWordPieceJson(R"({"[UNK]": 0})"));
-  const auto read = ReadWordPieceJson(TokenizerJson());
+  const auto read = ReadWordPieceJson(WordPieceJson());
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->pieces, (std::vector<std::string>{"[UNK]", "a", "##b"}));
   EXPECT_TRUE(read->plain_letters);
-  EXPECT_FALSE(ReadWordPieceJson(TokenizerJson("\"lowercase\": true", "\"lowercase\": false"))
+  EXPECT_FALSE(ReadWordPieceJson(WordPieceJson("\"lowercase\": true", "\"lowercase\": false"))
                    ->plain_letters);
   const std::tuple<const char*, const char*, const char*> refused[] = {
       {"[UNK]\", \"cont", "<unk>\", \"cont", "model/unk_token"},
@@ -61,9 +57,12 @@ TEST(WordPieceFile, ReadsTheTokenizerJsonOfBert) {
       {"chars\": true", "chars\": false", "normalizer/handle_chinese_chars"},
       {"null", "false", "normalizer/strip_accents"},
       {"BertPreTokenizer", "Whitespace", "pre_tokenizer/type"},
-      {"\"a\": 1", "\"a\": 7", "vocab: expected a piece of id 1"}};
+      {"\"a\": 1", "\"a\": 7", "vocab: expected a piece of id 1"},
+      {"\"a\": 1", "\"a\": 2", "vocab: expected one piece of id 2"},
+      {"\"a\": 1", "\"a\": \"1\"", "expected an id"},
+      {"\"[UNK]\", \"special\"", "\"<e1>\", \"special\"", "added_tokens: expected [UNK], "}};
   for (const auto& [from, to, text] : refused) {
-    const auto other = ReadWordPieceJson(TokenizerJson(from, to));
+    const auto other = ReadWordPieceJson(WordPieceJson(from, to));
     ASSERT_FALSE(other.ok()) << from;
     EXPECT_NE(other.status().message().find(text), std::string::npos) << other.status().message();
   }

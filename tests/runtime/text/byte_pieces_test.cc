@@ -47,13 +47,16 @@ TEST(BytePieces, SplitTextsByThePattern) {
   EXPECT_EQ(Split("a\n\nb"), "a|\n|\n|b");
 }
 
-TEST(BytePieces, AMarkIsOneTokenThatSpellsNothing) {
+TEST(BytePieces, AMarkIsOneTokenThatMaySpellNothing) {
   EXPECT_EQ(Split("ab<|endoftext|> ab"), "ab|<|endoftext|>| ab");
   EXPECT_EQ(Split("  <|endoftext|>"), "  |<|endoftext|>");
   const BytePieces pieces(SmallBytePieces());
   EXPECT_EQ(pieces.Spell(256).text, "");
   EXPECT_EQ(pieces.IdOf("<|endoftext|>"), 256u);
   EXPECT_EQ(pieces.IdOf("none"), std::nullopt);
+  BytePieceTables spelled = SmallBytePieces();
+  spelled.spelled_marks = {256};
+  EXPECT_EQ(BytePieces(spelled).Spell(256).text, "<|endoftext|>");
 }
 
 TEST(BytePieces, ASpaceBeforeTheTextHasNoBytes) {

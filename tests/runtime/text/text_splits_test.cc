@@ -162,7 +162,9 @@ TEST(TextSplits, PartsOfSentencePieceTextsHaveTheTokensOfTheWhole) {
       tables.normaliser.escape = has(2);
       tables.space_suffix = has(3);
       if (has(4)) tables.normaliser.rules = kRules;
-      const bool splits = algorithm != Algorithm::kWord || tables.normaliser.escape;
+      // The few texts of a sanitized build may have no such place.
+      const bool splits =
+          kTexts >= 1000 && (algorithm != Algorithm::kWord || tables.normaliser.escape);
       EXPECT_GE(ComparePartsWithWhole({has(5), std::move(tables)}), kTexts + (splits ? 1 : 0))
           << static_cast<int>(algorithm) << " form " << form;
     }
