@@ -37,7 +37,7 @@ class UserWords {
 
   // One use. Returns whether all words have other numbers now. REQUIRES: CanLearn, CanPrecede.
   bool Learn(std::string_view before, std::string_view word);
-  // The steps of Learn. Words are dropped that leave no place for `more` others; returns whether all
+  // The steps of Learn. Drops the words that leave no place for `more` others; returns whether all
   // words have other numbers now. Without memory nothing changes.
   bool DropLeast(size_t more);
   void MakeRoom(std::string_view before, std::string_view word);

