@@ -68,7 +68,8 @@ int main(int argc, char** argv) {
     uint64_t tokens = 0;
     check(kinglet_model_tokenize(model, word, length, ids, NULL, MOST_TOUCHES, &tokens));
     for (uint64_t i = 0; i < tokens; ++i) check(kinglet_session_step(session, 0, ids[i]));
-    check(kinglet_typing_learn(typing, before, word));
+    const kinglet_status learned = kinglet_typing_learn(typing, before, word);
+    if (learned != KINGLET_INVALID_ARGUMENT) check(learned);  // a dash is no word to learn
     before = word;
   }
   kinglet_typing_destroy(typing);

@@ -27,6 +27,7 @@ size_t UsableColumns() {
   return std::max<size_t>(size.ws_col, 2) - 1;
 }
 
+// Characters of Asia and symbols take two columns, marks none.
 size_t ColumnsOfCharacter(std::string_view character) {
   constexpr uint32_t kFirstWide = 0x1100, kSymbols = 0x2000, kLastSymbol = 0x20FF;
   const uint32_t code = CodePointOf(character);
@@ -62,16 +63,6 @@ void WriteToScreen(std::string_view text) {
 }
 
 }  // namespace
-
-size_t ColumnsOf(const std::string& text) {
-  size_t columns = 0;
-  for (std::string_view rest = text; !rest.empty();) {
-    const size_t length = std::max<size_t>(1, CharacterLength(rest));
-    columns += ColumnsOfCharacter(rest.substr(0, length));
-    rest.remove_prefix(length);
-  }
-  return columns;
-}
 
 Result<RawTerminal> RawTerminal::Open() {
   termios mode{};

@@ -2,7 +2,6 @@
 #ifndef KINGLET_TOOLS_RAW_TERMINAL_H_
 #define KINGLET_TOOLS_RAW_TERMINAL_H_
 
-#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -38,9 +37,6 @@ class RawTerminal {
   static Result<std::optional<char>> Byte();
   bool is_owner_ = true;
 };
-
-// The columns of a text on a terminal: characters of Asia and symbols take two, marks none.
-size_t ColumnsOf(const std::string& text);
 
 }  // namespace kinglet
 

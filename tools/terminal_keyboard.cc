@@ -69,6 +69,7 @@ Status LineKeyboard::Find() {
   question.before = before_;
   question.capitals = CapitalsNow();
   question.count = kOffered;
+  KINGLET_RETURN_IF_ERROR(decoder_.Prepare(lane_));  // the network's time is not the search's
   question.deadline = std::chrono::steady_clock::now() + kPatience;
   KINGLET_ASSIGN_OR_RETURN(auto answer, decoder_.Find(lane_, question));
   offered_ = std::move(answer.candidates);
@@ -109,8 +110,10 @@ Status LineKeyboard::ReadWord() {
 }
 
 Status LineKeyboard::Take(size_t place) {
+  if (offered_.empty()) KINGLET_RETURN_IF_ERROR(Find());
   if (place >= offered_.size()) return {};
   const std::string typed = std::exchange(word_, offered_[place].text);
+  offered_.clear();
   KINGLET_RETURN_IF_ERROR(ReadWord());
   reads_.back().word = typed;  // Backspace gives the letters back
   done_ += ' ';
@@ -144,6 +147,7 @@ Status LineKeyboard::Press(const std::string& key) {
     const bool is_place = key.size() == 2 && key[1] >= '1' && key[1] <= '3';
     return is_place ? Take(static_cast<size_t>(key[1] - '1')) : Status();
   }
+  offered_.clear();  // words for another line
   if (key[0] == kBackspace || key[0] == kOtherBackspace) return Remove();
   if (IsLetterKey(key, !word_.empty())) {
     word_ += key;
@@ -169,6 +173,7 @@ Result<std::string> LineKeyboard::End() {
   }
   reads_.clear();
   before_.clear();
+  offered_.clear();
   std::string line = std::exchange(done_, "");
   while (line.ends_with(' ')) line.pop_back();
   return line;

@@ -27,8 +27,9 @@ class LineKeyboard {
   LineKeyboard(Session& session, typing::TypingDecoder& decoder, const KeyboardLayout& layout);
 
   // What a key (RawTerminal::Key) does: a character is typed, Tab takes the first word, Alt-1 to
-  // Alt-3 take one of the three, Backspace removes a character. Others do nothing. Errors: those of
-  // the session and of the person's words.
+  // Alt-3 take one of the three, Backspace removes a character. Others do nothing. Words are those
+  // for the line as it is, also if nothing has called Find since. Errors: those of the session and
+  // of the person's words.
   Status Press(const std::string& key);
   // Enter: the line is complete. Returns it; a new one begins.
   Result<std::string> End();
@@ -65,7 +66,7 @@ class LineKeyboard {
   std::string before_;       // the last part read
   std::deque<Read> reads_;   // the latest ones, which Backspace undoes
   std::optional<Use> use_;   // of the last word, learned with the next one unless it is undone
-  std::vector<typing::TypingCandidate> offered_;
+  std::vector<typing::TypingCandidate> offered_;  // for line(); empty until Find
 };
 
 // Runs the keyboard until Ctrl-D. Complete lines are also written to standard output, unless that

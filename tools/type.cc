@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -161,12 +162,15 @@ struct Opened {
   }
 };
 
-// The words of the file, if it exists, without its later changes.
+// Whether there is no such file. A path that cannot be looked up is refused where it is opened.
+bool IsMissing(const std::string& path) {
+  std::error_code error;
+  return !std::filesystem::exists(path, error) && !error;
+}
+
+// The words of the file, if it exists; the file does not change.
 Status CopyWords(const std::string& path, typing::TypingDecoder& decoder) {
-  if (path.empty() || !std::filesystem::exists(path)) return {};
-  KINGLET_RETURN_IF_ERROR(decoder.user().Open(path));
-  decoder.user().Close();
-  return {};
+  return path.empty() || IsMissing(path) ? Status() : decoder.user().Copy(path);
 }
 
 Status Simulate(const TypeOptions& options, Console& console) {
@@ -253,7 +257,7 @@ Status Tune(const TypeOptions& options, Console& console) {
 // What --list, --unlearn and --forget ask of the file.
 Status ManageWords(const TypeOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const Opened opened, Opened::Open(options));
-  if (!std::filesystem::exists(options.user)) {
+  if (IsMissing(options.user)) {
     return Status::Refusal(KINGLET_NOT_FOUND, options.user, "file", "a person's words",
                            "no such file");
   }

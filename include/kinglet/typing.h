@@ -150,13 +150,14 @@ KINGLET_API kinglet_status kinglet_typing_find(kinglet_typing* typing, kinglet_s
 // From now on the words are those of the file, which is made if there is none, and gets every later
 // change. A use is appended in one write: a program that is killed loses the last word at most, and
 // what is damaged is passed over the next time. The file is locked while the decoder lives.
-// Errors: KINGLET_IO_ERROR (also for a file that is open already), KINGLET_CORRUPT (a file of
-// another kind, which does not change). After an error there are no words.
+// Errors: KINGLET_IO_ERROR (also for a file that is open already), KINGLET_CORRUPT (another
+// kind of file, or above 24 MiB, or 1 MiB of damage: no change). After an error there are no words.
 KINGLET_API kinglet_status kinglet_typing_open_words(kinglet_typing* typing, const char* path);
 
 // The person used the word after `before`, which may be NULL or empty as in kinglet_typing_input.
 // Errors: KINGLET_INVALID_ARGUMENT (more than 64 characters, spaces, controls, no letter or digit),
-// KINGLET_IO_ERROR (nothing is learned, unless only shortening the file failed).
+// KINGLET_IO_ERROR, KINGLET_OUT_OF_MEMORY (nothing is learned). A file that cannot be shortened is
+// no error: shortening is tried again later.
 KINGLET_API kinglet_status kinglet_typing_learn(kinglet_typing* typing, const char* before,
                                                 const char* word);
 

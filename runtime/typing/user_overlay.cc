@@ -7,12 +7,20 @@
 
 namespace kinglet::typing {
 
-Status UserOverlay::Open(const std::string& path) {
-  // A file that is opened again is let go first.
+void UserOverlay::Empty() {
   file_.reset();
   ++version_;
   is_renumbered_ = true;
   words_ = {};
+}
+
+Status UserOverlay::Copy(const std::string& path) {
+  Empty();
+  return UserWordsFile::Read(path, words_);
+}
+
+Status UserOverlay::Open(const std::string& path) {
+  Empty();  // a file that is opened again is let go first
   KINGLET_ASSIGN_OR_RETURN(file_, UserWordsFile::Open(path, words_));
   return {};
 }
@@ -28,12 +36,16 @@ Status UserOverlay::Learn(const std::string& function, std::string_view before,
   // A context that no file could have is none.
   std::string lower = TextOf(LowerLetters(before));
   if (!UserWords::CanPrecede(lower)) lower.clear();
+  // All that takes memory comes first: a use that the file has is learned.
+  if (file_) file_->Shorten(words_);
+  ++version_;
+  if (words_.DropLeast(1)) is_renumbered_ = true;
+  words_.MakeRoom(lower, word);
   if (file_) {
     KINGLET_RETURN_IF_ERROR(file_->Append({lower, std::string(word), 1, words_.next_use()}));
   }
-  ++version_;
-  if (words_.Learn(lower, word)) is_renumbered_ = true;
-  return file_ && file_->is_long() ? file_->Replace(words_) : Status();
+  words_.Count(lower, word);
+  return {};
 }
 
 Status UserOverlay::Unlearn(std::string_view word, uint64_t& removed) {

@@ -29,11 +29,12 @@ class UserOverlay {
   // From now on the words are those of the file, which has all later changes. Errors: those of
   // UserWordsFile.
   Status Open(const std::string& path);
-  // From now on changes are in memory only.
-  void Close() { file_.reset(); }
+  // The words are those of the file now, which does not change. Errors: those of UserWordsFile.
+  Status Copy(const std::string& path);
   // The word was used after `before`, which is empty at a start. KINGLET_INVALID_ARGUMENT, naming
   // `function`, for a word without a letter or digit, with a space or a control, or of more than
-  // kMostTouches letters; the errors of UserWordsFile, after which nothing is learned.
+  // kMostTouches letters; the errors of UserWordsFile::Append. After an error, or without memory,
+  // nothing is learned. A file that cannot be shortened is no error.
   Status Learn(const std::string& function, std::string_view before, std::string_view word);
   // Removes the word, in any spelling that differs in capitals, accents, apostrophes and hyphens
   // only, from memory and file. `removed` becomes the number of words that were there.
@@ -56,6 +57,7 @@ class UserOverlay {
   std::span<const double> own_shares() const { return own_shares_; }
 
  private:
+  void Empty();
   Status Become(UserWords words);
 
   std::shared_ptr<const TypingVocabulary> vocabulary_;

@@ -23,7 +23,7 @@ uint32_t Sum(uint32_t a, uint32_t b) { return a > UINT32_MAX - b ? UINT32_MAX : 
 
 // Room for one more element.
 template <class List>
-void MakeRoom(List& list) {
+void MakeRoomIn(List& list) {
   if (list.size() == list.capacity()) list.reserve(2 * list.size() + 16);
 }
 
@@ -81,7 +81,7 @@ UserWords::UserWords(const std::vector<WordUses>& all) {
     }
   }
   pairs_.resize(kept);
-  DropLeast();
+  DropLeast(0);
 }
 
 template <class Counted>
@@ -118,19 +118,30 @@ uint32_t UserWords::NumberOf(std::string_view text) {
   const auto number = static_cast<uint32_t>(words_.size());
   // Memory first: what follows does not throw, so that both lists stay alike.
   Word word = {std::string(text)};
-  MakeRoom(words_);
-  MakeRoom(order_);
+  MakeRoomIn(words_);
+  MakeRoomIn(order_);
   words_.push_back(std::move(word));
   order_.insert(order_.begin() + static_cast<std::ptrdiff_t>(place), number);
   return number;
 }
 
 bool UserWords::Learn(std::string_view before, std::string_view word) {
-  // Memory first: without it nothing is learned.
+  const bool is_renumbered = DropLeast(1);
+  MakeRoom(before, word);
+  Count(before, word);
+  return is_renumbered;
+}
+
+void UserWords::MakeRoom(std::string_view before, std::string_view word) {
+  NumberOf(word);
+  if (!before.empty()) NumberOf(before);
+  MakeRoomIn(pairs_);
+}
+
+void UserWords::Count(std::string_view before, std::string_view word) {
   const uint32_t number = NumberOf(word);
   const uint32_t first = before.empty() ? 0 : NumberOf(before);
-  MakeRoom(pairs_);
-  last_ = Sum(last_, 1);
+  last_ = next_use();
   words_[number].uses = Sum(words_[number].uses, 1);
   words_[number].last = last_;
   if (!before.empty()) {
@@ -144,7 +155,6 @@ bool UserWords::Learn(std::string_view before, std::string_view word) {
       pairs_.insert(place, {first, number, 1, last_});
     }
   }
-  return DropLeast();
 }
 
 std::vector<WordUses> UserWords::All() const {
@@ -166,12 +176,12 @@ std::vector<WordUses> UserWords::All() const {
   return alone;
 }
 
-bool UserWords::DropLeast() {
+bool UserWords::DropLeast(size_t more) {
   const auto is_used = [](const Word& word) { return word.uses > 0; };
   const bool has_many_words =
-      words_.size() > kMostWords &&
-      static_cast<size_t>(std::count_if(words_.begin(), words_.end(), is_used)) > kMostWords;
-  const bool has_many_pairs = pairs_.size() > kMostPairs;
+      words_.size() + more > kMostWords &&
+      static_cast<size_t>(std::count_if(words_.begin(), words_.end(), is_used)) + more > kMostWords;
+  const bool has_many_pairs = pairs_.size() + more > kMostPairs;
   if (!has_many_words && !has_many_pairs) return false;
   // A tenth is dropped at once, so that few calls take time.
   const auto least_kept = [this](const auto& counted, size_t most) {

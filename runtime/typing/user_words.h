@@ -37,10 +37,16 @@ class UserWords {
 
   // One use. Returns whether all words have other numbers now. REQUIRES: CanLearn, CanPrecede.
   bool Learn(std::string_view before, std::string_view word);
+  // The steps of Learn. Drops the words that leave no place for `more` others; returns whether all
+  // words have other numbers now. Without memory nothing changes.
+  bool DropLeast(size_t more);
+  void MakeRoom(std::string_view before, std::string_view word);
+  // Takes no memory. REQUIRES: MakeRoom of these words was the last change.
+  void Count(std::string_view before, std::string_view word);
   // Every use, in the order of words' numbers, those without a word before first.
   std::vector<WordUses> All() const;
-  // The number of the next use.
-  uint32_t next_use() const { return last_ + 1; }
+  // The number of the next use; the highest number is that of all later ones.
+  uint32_t next_use() const { return last_ == UINT32_MAX ? last_ : last_ + 1; }
 
   // Words have numbers below count(), some of which are words that only stand before others.
   size_t count() const { return words_.size(); }
@@ -72,7 +78,6 @@ class UserWords {
   size_t PlaceOf(std::string_view text) const;
   bool IsAt(size_t place, std::string_view text) const;
   uint32_t NumberOf(std::string_view text);
-  bool DropLeast();
 
   std::vector<Word> words_;
   std::vector<uint32_t> order_;

@@ -23,8 +23,14 @@ namespace {
 // checksum in four, uses, last use and the size of the word before as numbers of seven bits a byte,
 // the word before, the word. All numbers are little-endian.
 constexpr std::string_view kFileStart = "kinglet words 1\n";
-constexpr size_t kUseStart = 6, kMostUse = 4096;
-constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+// Three numbers and two words of characters of four bytes.
+constexpr size_t kUseStart = 6, kMostUse = size_t{3} * 5 + size_t{2} * 4 * UserWords::kMostLetters;
+// Room for a full list of the longest words.
+constexpr uint64_t kMostBytes = uint64_t{24} << 20;
+static_assert((UserWords::kMostWords + UserWords::kMostPairs) * (kUseStart + kMostUse) <
+              kMostBytes - (uint64_t{1} << 20));
+// Looking for the next use costs a checksum for each byte of damage.
+constexpr size_t kMostDamage = size_t{1} << 20;
 
 void AppendFixed(uint64_t number, size_t bytes, std::string& out) {
   for (size_t i = 0; i < bytes; ++i) out += static_cast<char>(number >> (8 * i) & 0xFF);
@@ -113,37 +119,68 @@ Status UserWordsFile::Fail(const char* where, const char* expected) const {
 }
 
 Status UserWordsFile::Lock() {
-  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (descriptor_ < 0) return Fail("file", "one to read and write");
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return {};
-  if (errno != EWOULDBLOCK) return Fail("lock", "a file that can be locked");
+  // After opening, before locking, another program may replace the file; its lock means nothing.
+  constexpr int kMostTries = 16;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (descriptor_ < 0) return Fail("file", "one to read and write");
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) return Fail("lock", "a file that can be locked");
+      break;
+    }
+    if (IsAt(path_)) return {};
+    ::close(std::exchange(descriptor_, -1));
+  }
   return Status::Refusal(KINGLET_IO_ERROR, path_, "lock", "a file that no keyboard has open",
                          "one that is open: close it there first");
+}
+
+bool UserWordsFile::IsAt(const std::string& path) const {
+  struct stat opened {
+  }, named{};
+  return ::fstat(descriptor_, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
 Result<UserWordsFile> UserWordsFile::Open(const std::string& path, UserWords& words) {
   UserWordsFile file(path);
   KINGLET_RETURN_IF_ERROR(file.Lock());
+  bool is_whole = false;
+  KINGLET_RETURN_IF_ERROR(file.ReadAll(words, is_whole));
+  if (!is_whole) KINGLET_RETURN_IF_ERROR(file.Replace(words));
+  return file;
+}
+
+Status UserWordsFile::Read(const std::string& path, UserWords& words) {
+  UserWordsFile file(path);
+  file.descriptor_ = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file.descriptor_ < 0) return file.Fail("file", "one to read");
+  bool is_whole = false;
+  return file.ReadAll(words, is_whole);
+}
+
+Status UserWordsFile::ReadAll(UserWords& words, bool& is_whole) {
   struct stat facts {};
-  if (::fstat(file.descriptor_, &facts) != 0) return file.Fail("file", "one to read");
+  if (::fstat(descriptor_, &facts) != 0) return Fail("file", "one to read");
   const auto refuse = [&](const std::string& found) {
-    return Status::Refusal(KINGLET_CORRUPT, path, "file",
+    return Status::Refusal(KINGLET_CORRUPT, path_, "file",
                            "a person's words, or a new name for them", found);
   };
   if (!S_ISREG(facts.st_mode)) return refuse("no regular file");
-  if (static_cast<uint64_t>(facts.st_size) > kMostBytes) return refuse("one above 64 MiB");
+  if (static_cast<uint64_t>(facts.st_size) > kMostBytes) return refuse("one above 24 MiB");
   std::string bytes(static_cast<size_t>(facts.st_size), '\0');
   for (size_t done = 0; done < bytes.size();) {
-    const ssize_t got = ::pread(file.descriptor_, bytes.data() + done, bytes.size() - done,
-                                static_cast<off_t>(done));
+    const ssize_t got =
+        ::pread(descriptor_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return file.Fail("file", "one to read");
+    if (got < 0) return Fail("file", "one to read");
     if (got == 0) bytes.resize(done);
     done += static_cast<size_t>(got);
   }
   const size_t start = std::min(bytes.size(), kFileStart.size());
   if (bytes.compare(0, start, kFileStart, 0, start) != 0) return refuse("other contents");
-  bool is_whole = start == kFileStart.size();
+  is_whole = start == kFileStart.size();
+  size_t damage = 0;
   std::string_view rest = std::string_view(bytes).substr(start);
   std::vector<WordUses> all;
   while (!rest.empty()) {
@@ -151,18 +188,22 @@ Result<UserWordsFile> UserWordsFile::Open(const std::string& path, UserWords& wo
       all.push_back(*std::move(use));
     } else {
       is_whole = false;
+      if (++damage > kMostDamage) return refuse("more than 1 MiB of damage");
       rest.remove_prefix(1);
     }
   }
   words = UserWords(all);
-  file.bytes_ = bytes.size();
-  if (!is_whole) KINGLET_RETURN_IF_ERROR(file.Replace(words));
-  return file;
+  bytes_ = bytes.size();
+  return {};
 }
 
 Status UserWordsFile::Append(const WordUses& use) {
   std::string bytes;
   AppendUse(use, bytes);
+  if (bytes_ + bytes.size() > kMostBytes) {
+    errno = EFBIG;
+    return Fail("use", "a file that can be replaced by a shorter one");
+  }
   ssize_t written = 0;
   do {
     written = ::write(descriptor_, bytes.data(), bytes.size());
@@ -181,13 +222,22 @@ Status UserWordsFile::Append(const WordUses& use) {
 Status UserWordsFile::Replace(const UserWords& words) {
   std::string bytes(kFileStart);
   for (const WordUses& use : words.All()) AppendUse(use, bytes);
-  KINGLET_RETURN_IF_ERROR(WriteFileAtomically(std::as_bytes(std::span(bytes)), path_));
-  // The old file stays locked until the new one is.
-  UserWordsFile replaced(path_);
+  const std::span<const std::byte> pieces[] = {std::as_bytes(std::span(bytes))};
+  KINGLET_ASSIGN_OR_RETURN(NewFile file, NewFile::Write(pieces, path_));
+  // Locked before others can open it.
+  UserWordsFile replaced(file.temporary_path());
   KINGLET_RETURN_IF_ERROR(replaced.Lock());
+  const Status committed = file.Commit();
+  // Where the name is the new file's already, uses belong there, whatever failed.
+  if (!committed.ok() && !replaced.IsAt(path_)) return committed;
   std::swap(descriptor_, replaced.descriptor_);
   bytes_ = replaced_bytes_ = bytes.size();
-  return {};
+  return committed;
+}
+
+void UserWordsFile::Shorten(const UserWords& words) {
+  if (bytes_ <= replaced_bytes_ + kMostAppended) return;
+  if (!Replace(words).ok()) replaced_bytes_ = bytes_;
 }
 
 }  // namespace kinglet::typing

@@ -18,8 +18,11 @@ namespace kinglet::typing {
 class UserWordsFile {
  public:
   // Opens the file, or makes one, and reads its words. KINGLET_IO_ERROR, also for a file that is
-  // open elsewhere; KINGLET_CORRUPT for a file of another kind, which does not change.
+  // open elsewhere; KINGLET_CORRUPT for a file of another kind, or with more than 1 MiB of damage,
+  // which does not change.
   static Result<UserWordsFile> Open(const std::string& path, UserWords& words);
+  // Reads the words of a file, which may be open elsewhere and does not change. Errors as for Open.
+  static Status Read(const std::string& path, UserWords& words);
 
   UserWordsFile(UserWordsFile&& other) noexcept;
   UserWordsFile& operator=(UserWordsFile&& other) noexcept;
@@ -28,16 +31,21 @@ class UserWordsFile {
   // KINGLET_IO_ERROR; the file is then as it was.
   Status Append(const WordUses& use);
   // The words become the file's only ones: a new file takes its place, and nothing of others stays.
-  // KINGLET_IO_ERROR.
+  // KINGLET_IO_ERROR; the file is then as it was, unless only its folder could not be synchronised.
   Status Replace(const UserWords& words);
-  // Whether a file with the same words would be much shorter.
-  bool is_long() const { return bytes_ > replaced_bytes_ + kMostAppended; }
+  // Replace, if the file would be much shorter then. A failure is tried again when the file has
+  // grown as much once more. REQUIRES: `words` are the file's.
+  void Shorten(const UserWords& words);
 
  private:
   static constexpr uint64_t kMostAppended = 65536;
 
   explicit UserWordsFile(std::string path) : path_(std::move(path)) {}
   Status Lock();
+  // Whether the open file is the one at the path now.
+  bool IsAt(const std::string& path) const;
+  // `is_whole` becomes whether there was no damage.
+  Status ReadAll(UserWords& words, bool& is_whole);
   Status Fail(const char* where, const char* expected) const;
 
   std::string path_;

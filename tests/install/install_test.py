@@ -199,7 +199,7 @@ def main():
                f"stream: {mean}, {perplexity}; score: {score}")
 
         # Words as they are typed: a new one is found from its first letters the next time.
-        typed = [run(work / "build" / "keyboard", model, work / "words", "the zyxwvly war").splitlines()
+        typed = [run(work / "build" / "keyboard", model, work / "words", "the zyxwvly - war").splitlines()
                  for _ in range(2)]
         expect([line.split()[0] for line in typed[0][1:3]] == ["t", "th"], f"keyboard: {typed[0]}")
         expect([any(line.split()[:2] == ["zyx", "zyxwvly"] for line in lines) for lines in typed]

@@ -141,6 +141,12 @@ class Type(unittest.TestCase):
         keyboard.type("\x1b[A\x01caf\u00e9 " + END)
         self.assertEqual(keyboard.finish(), "the president\ncaf\u00e9\n")
 
+    def test_keys_that_come_at_once(self):
+        keyboard = Keyboard()
+        keyboard.type("the presi" + TAB + "of the unit" + TAB + ENTER + "the presi" + BACKSPACE + TAB)
+        keyboard.type(END)
+        self.assertEqual(keyboard.finish().lower(), "the president of the united\nthe president\n")
+
     def test_a_narrow_window_shows_the_end_of_the_line(self):
         keyboard = Keyboard(columns=12)
         keyboard.type("the war of the worlds")
@@ -195,6 +201,12 @@ class Type(unittest.TestCase):
             "--add", "0", "--swap", "0", "--json").splitlines()]
         self.assertEqual([line["system"] for line in lines], ["network", "user's words"])
         self.assertFalse(words.exists())
+        words.write_bytes(b"kinglet words 1\ndamage")
+        with words.open("rb") as opened:  # as a keyboard does
+            fcntl.flock(opened, fcntl.LOCK_EX)
+            for use in ("--simulate", "--tune"):
+                run("type", MODEL, use, text, "--user", words)
+        self.assertEqual(words.read_bytes(), b"kinglet words 1\ndamage")
         for line in lines:
             self.assertEqual([part["words"] for part in line["unlisted"]], [1, 1, 1])
         self.assertLess(lines[0]["unlisted"][2]["keystroke_savings"], 0.1)

@@ -41,6 +41,12 @@ TEST_F(TypeTest, SimulatesAndCompares) {
 
 TEST_F(TypeTest, RefusesWhatIsWrong) {
   folder_.Write("bad.txt", "a a\n");
+  const std::string long_name(300, 'x');
+  for (const char* const use : {"--simulate text.txt", "--tune text.txt", "--list"}) {
+    const Outcome outcome = folder_.Run("type m.kgl --user " + long_name + " " + use);
+    EXPECT_NE(outcome.exit_status, 0) << use;
+    EXPECT_NE(outcome.error.find("kinglet: " + long_name + ": file: "), std::string::npos) << use;
+  }
   for (const char* const arguments :
        {"type m.kgl --simulate text.txt --layout bad.txt", "type ids.kgl --simulate text.txt",
         "type m.kgl --simulate missing.txt", "type m.kgl --simulate text.txt --noise -1",

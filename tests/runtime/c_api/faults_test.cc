@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -207,8 +208,14 @@ TEST(CApi, RunningOutOfMemoryLeavesWordsAsTheyWere) {
   FailEachAllocation(
       "create", [&] { return kinglet_typing_create(model, &typing); },
       [&] { ASSERT_EQ(typing, nullptr); });
-  uint64_t words = 0, uses[4] = {0}, expected = 0;
+  const std::string path = testing::TempDir() + "kinglet_faults_words";
+  std::filesystem::remove(path);
+  ASSERT_EQ(kinglet_typing_open_words(typing, path.c_str()), KINGLET_OK);
+  // Room that the first word makes stays.
+  ASSERT_EQ(kinglet_typing_learn(typing, "after", "first"), KINGLET_OK);
+  uint64_t words = 0, uses[4] = {0}, expected = 1, bytes_before = std::filesystem::file_size(path);
   const auto expect_words = [&] {
+    ASSERT_EQ(std::filesystem::file_size(path), bytes_before);
     ASSERT_EQ(kinglet_typing_list(typing, 4, nullptr, 0, nullptr, nullptr, uses, &words),
               KINGLET_OK);
     ASSERT_EQ(words, expected);
@@ -217,8 +224,10 @@ TEST(CApi, RunningOutOfMemoryLeavesWordsAsTheyWere) {
     FailEachAllocation(
         "learn", [&] { return kinglet_typing_learn(typing, "after", word); }, expect_words);
     ++expected;
+    EXPECT_GT(std::filesystem::file_size(path), bytes_before);
+    bytes_before = std::filesystem::file_size(path);
     expect_words();
-    EXPECT_EQ(uses[0] + uses[1], expected);
+    EXPECT_EQ(uses[0] + uses[1] + uses[2], expected);
   }
   kinglet_typing_input input;
   ASSERT_EQ(kinglet_typing_input_init(&input, sizeof input), KINGLET_OK);
@@ -235,6 +244,7 @@ TEST(CApi, RunningOutOfMemoryLeavesWordsAsTheyWere) {
       "unlearn", [&] { return kinglet_typing_unlearn(typing, "kinglet", &removed); }, expect_words);
   EXPECT_EQ(removed, 1u);
   kinglet_typing_destroy(typing);
+  std::filesystem::remove(path);
   kinglet_session_destroy(session);
   kinglet_model_close(model);
 }

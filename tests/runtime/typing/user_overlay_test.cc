@@ -87,6 +87,23 @@ TEST(UserOverlay, LearnedWordsAreFoundAndUnlearnedOnesDoNotReturn) {
   EXPECT_EQ(decoder->user().Learn("test", "", "no word").code(), KINGLET_INVALID_ARGUMENT);
 }
 
+TEST(UserOverlay, AFileThatCannotBeShortenedLearns) {
+  const WordsFolder folder;
+  const auto vocabulary = WordsOf(MadeUpWords(20));
+  std::filesystem::create_directory(folder.file("a"));
+  UserOverlay user(vocabulary);
+  ASSERT_TRUE(user.Open(folder.file("a/words")).ok());
+  std::filesystem::rename(folder.file("a"), folder.file("b"));
+  constexpr uint32_t kUses = 1500;
+  for (uint32_t i = 0; i < kUses; ++i) {
+    ASSERT_TRUE(user.Learn("test", "", std::string(60, 'k')).ok()) << i;
+  }
+  EXPECT_GT(std::filesystem::file_size(folder.file("b/words")), 65536u);
+  UserOverlay copy(vocabulary);
+  ASSERT_TRUE(copy.Copy(folder.file("b/words")).ok());
+  EXPECT_EQ(ListOf(copy.words()), (ListedWords{{std::string(60, 'k'), kUses}}));
+}
+
 // What Find returns is the mixture, for words of each kind, while the lists of the person change.
 TEST(UserOverlay, AnswersAreMixed) {
   const std::vector<std::string> words = MadeUpWords(150);

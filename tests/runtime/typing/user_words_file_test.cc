@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "tests/runtime/typing/user_words_fixture.h"
 
@@ -34,9 +36,7 @@ TEST(UserWordsFile, TenThousandWordsTakeLessThanAMegabyte) {
                           "invented" + std::to_string(i % 10000), 1, words.next_use()};
     ASSERT_TRUE(file->Append(use).ok());
     words.Learn(use.before, use.word);
-    if (file->is_long()) {
-      ASSERT_TRUE(file->Replace(words).ok());
-    }
+    file->Shorten(words);
     longest = std::max<uint64_t>(longest, std::filesystem::file_size(path));
   }
   EXPECT_LT(longest, 1000000u);
@@ -92,6 +92,43 @@ TEST(UserWordsFile, TruncatedAtAnyByteItOpensWithWhatWasWhole) {
   }
 }
 
+TEST(UserWordsFile, ReadsAFileThatIsOpenWithoutAChange) {
+  const WordsFolder folder;
+  const std::string path = folder.file("words");
+  UserWords words, read;
+  auto file = UserWordsFile::Open(path, words);
+  ASSERT_TRUE(file.ok() && file->Append({"", "wren", 1, UINT32_MAX}).ok());
+  std::ofstream(path, std::ios::binary | std::ios::app) << "damage";
+  const std::string bytes = FileBytes(path);
+  ASSERT_TRUE(UserWordsFile::Read(path, read).ok());
+  EXPECT_EQ(ListOf(read), (ListedWords{{"wren", 1}}));
+  EXPECT_EQ(FileBytes(path), bytes);
+  EXPECT_EQ(UserWordsFile::Read(folder.file("none"), read).code(), KINGLET_IO_ERROR);
+  // The number of a use does not begin again at 0.
+  EXPECT_EQ(read.next_use(), UINT32_MAX);
+  read.Learn("", "kinglet");
+  EXPECT_EQ(read.next_use(), UINT32_MAX);
+}
+
+// Others never get the lock while a keyboard replaces its file.
+TEST(UserWordsFile, StaysLockedWhileItIsReplaced) {
+  const WordsFolder folder;
+  const std::string path = folder.file("words");
+  UserWords words;
+  auto file = UserWordsFile::Open(path, words);
+  ASSERT_TRUE(file.ok());
+  std::atomic<bool> is_done = false;
+  std::atomic<int> opened = 0;
+  std::thread other([&] {
+    UserWords others;
+    while (!is_done) opened += UserWordsFile::Open(path, others).ok() ? 1 : 0;
+  });
+  for (int i = 0; i < 200; ++i) EXPECT_TRUE(file->Replace(words).ok());
+  is_done = true;
+  other.join();
+  EXPECT_EQ(opened, 0);
+}
+
 TEST(UserWordsFile, OtherFilesDoNotChange) {
   const WordsFolder folder;
   const std::string path = folder.file("notes");
@@ -99,6 +136,11 @@ TEST(UserWordsFile, OtherFilesDoNotChange) {
   UserWords words;
   EXPECT_EQ(UserWordsFile::Open(path, words).status().code(), KINGLET_CORRUPT);
   EXPECT_EQ(FileBytes(path), "Dear diary, today nothing happened.\n");
+  SetBytes(path, "kinglet words 1\n" + std::string((1 << 20) + 1, '\1'));
+  EXPECT_EQ(UserWordsFile::Open(path, words).status().code(), KINGLET_CORRUPT);
+  EXPECT_EQ(FileBytes(path).size(), 16u + (1 << 20) + 1);
+  std::filesystem::resize_file(path, (24 << 20) + 1);
+  EXPECT_EQ(UserWordsFile::Open(path, words).status().code(), KINGLET_CORRUPT);
   EXPECT_EQ(UserWordsFile::Open(folder.file("no/words"), words).status().code(), KINGLET_IO_ERROR);
   EXPECT_EQ(UserWordsFile::Open(folder.file(""), words).status().code(), KINGLET_IO_ERROR);
 }
