@@ -25,7 +25,7 @@ Result<TokenizerJson> ParseTokenizerJson(std::string_view text);
 // The value at a path of names; null if there is none.
 const TokenizerJson& ValueAt(const TokenizerJson& file, std::initializer_list<const char*> path);
 
-// The value for a message, cut to a line.
+// The value for a message, of which a long one is shown in part.
 std::string ShortText(const TokenizerJson& value);
 
 // A token that was added to a vocabulary, and whether it is special: no text is decoded from it.
