@@ -33,7 +33,7 @@ def main():
 
         examples = work / "examples"
         examples.mkdir()
-        for name in ("stream.c", "beam.c", "CMakeLists.txt"):
+        for name in ("stream.c", "beam.c", "keyboard.c", "CMakeLists.txt"):
             (examples / name).write_bytes((demo.parent / name).read_bytes())
         run(cmake, "-G", "Ninja", "-S", examples, "-B", work / "build",
             f"-DCMAKE_C_COMPILER={compiler}", f"-DCMAKE_PREFIX_PATH={prefix}")
