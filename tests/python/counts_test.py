@@ -20,7 +20,8 @@ except ImportError:
 # The parameters for which 0 has no meaning, not even the default.
 FROM_ONE = {"block_size", "lanes", "threads", "streams", "tokens", "memory_limit",
             "session_memory_limit", "state_bytes"}
-WIDE = {"limit", "seed", "tokens", "most_steps", "position", "memory_limit", "session_memory_limit", "state_bytes"}
+WIDE = {"limit", "seed", "tokens", "most_steps", "position", "memory_limit", "session_memory_limit",
+        "state_bytes"}
 GIVEN = {
     "ids": [1, 2], "id": 1, "lanes": [0], "seeds": [3], "allowed": [1, 2], "prefix": "t", "k": 2,
     "share": 0.5, "point": 5, "source": 0, "target": 0, "parents": [kinglet.NO_PARENT, 0],
