@@ -211,20 +211,21 @@ Status ReadTextTokenizer(ConvertOptions options, const std::string& checkpoint,
                          std::vector<std::string>& notes) {
   const FoundTokenizer left =
       options.tokenizer.empty() ? TokenizerNextTo(checkpoint, family) : FoundTokenizer();
-  const bool of_folder =
-      left.has_words && checkpoint != options.checkpoint && options.vocabulary.empty();
-  const bool found = !left.path.empty() && (left.has_words ? of_folder : !draft.vocabulary.empty());
+  // Pieces are the model's words only where the folder was given, and no vocabulary.
+  const bool found = !left.path.empty() && (left.has_words ? checkpoint != options.checkpoint &&
+                                                                 options.vocabulary.empty()
+                                                           : !draft.vocabulary.empty());
   if (found) options.tokenizer = left.path;
   if (options.tokenizer.empty()) return {};
+  const bool may_not_fit = found && left.has_words && draft.vocabulary.empty();
   Result<TextTables> tokenizer = ReadTokenizer({options.tokenizer, options.lower_case, {}, 0});
-  if (!tokenizer.ok() && of_folder && found && draft.vocabulary.empty()) {
+  if (!tokenizer.ok() && may_not_fit) {
     notes.push_back("the model has ids only, as the tokenizer next to it is not read: " +
                     tokenizer.status().message());
     return {};
   }
   KINGLET_ASSIGN_OR_RETURN(draft.tokenizer, std::move(tokenizer));
-  if (of_folder && found && draft.vocabulary.empty() &&
-      Tokenizer::SizeOf(*draft.tokenizer) != draft.description.vocabulary_size) {
+  if (may_not_fit && Tokenizer::SizeOf(*draft.tokenizer) != draft.description.vocabulary_size) {
     draft.tokenizer.reset();
     return {};
   }

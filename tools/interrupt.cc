@@ -80,6 +80,11 @@ Status WaitForInput(int descriptor) {
   return CheckInterrupt();
 }
 
+bool InputIsWaiting(int milliseconds) {
+  pollfd input = {STDIN_FILENO, POLLIN, 0};
+  return ::poll(&input, 1, milliseconds) > 0;
+}
+
 void EndByInterrupt() {
   std::signal(SIGINT, SIG_DFL);
   std::raise(SIGINT);

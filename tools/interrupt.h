@@ -31,6 +31,9 @@ Status CheckInterrupt();
 // immediately without NoteInterrupts.
 Status WaitForInput(int descriptor);
 
+// Whether standard input can be read, or ends, within this time.
+bool InputIsWaiting(int milliseconds = 0);
+
 // Ends the program by SIGINT: a shell sees status 130, a parent the signal. Returns only where the
 // system does not deliver it.
 void EndByInterrupt();

@@ -1,6 +1,5 @@
 #include "tools/raw_terminal.h"
 
-#include <poll.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -39,7 +38,7 @@ size_t ColumnsOfCharacter(std::string_view character) {
 std::string Fitting(std::string_view text, size_t columns, bool at_end) {
   std::vector<std::string_view> characters;
   for (size_t at = 0; at < text.size();) {
-    const size_t length = std::max<size_t>(1, CharacterLength(text.substr(at)));
+    const size_t length = UnitLength(text.substr(at));
     characters.push_back(text.substr(at, length));
     at += length;
   }
@@ -90,11 +89,6 @@ RawTerminal::~RawTerminal() {
   if (is_owner_) RestoreTerminal();
 }
 
-bool RawTerminal::IsKeyWaiting() {
-  pollfd waited = {STDIN_FILENO, POLLIN, 0};
-  return ::poll(&waited, 1, 0) > 0;
-}
-
 Result<std::optional<char>> RawTerminal::Byte() {
   while (true) {
     KINGLET_RETURN_IF_ERROR(WaitForInput(STDIN_FILENO));
@@ -112,9 +106,8 @@ Result<std::optional<std::string>> RawTerminal::Key() {
   std::string key(1, *first);
   // A byte of a longer key follows at once, from a terminal; alone it is the key Escape.
   const auto take = [&]() -> Result<bool> {
-    pollfd waited = {STDIN_FILENO, POLLIN, 0};
     constexpr int kMilliseconds = 50;
-    if (::poll(&waited, 1, kMilliseconds) <= 0) return false;
+    if (!InputIsWaiting(kMilliseconds)) return false;
     KINGLET_ASSIGN_OR_RETURN(const std::optional<char> byte, Byte());
     if (byte) key += *byte;
     return byte.has_value();

@@ -23,8 +23,6 @@ class RawTerminal {
   // with Alt. Empty for keys without a character (arrows). nullopt at the input's end.
   // KINGLET_CANCELLED after Ctrl-C.
   Result<std::optional<std::string>> Key();
-  // Whether a key was pressed that Key has not returned.
-  static bool IsKeyWaiting();
 
   // Redraws both lines, the cursor after `line`. Of a line that is too long for the window the end
   // is shown, of `below` the beginning.

@@ -1,7 +1,5 @@
 // kinglet rescore: the best of each utterance's hypotheses, by the recogniser's score, the model's
 // log-probability and the length together.
-#include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -26,6 +24,7 @@
 #include "runtime/special_tokens.h"
 #include "tools/commands.h"
 #include "tools/hypothesis_lists.h"
+#include "tools/interrupt.h"
 #include "tools/json_lines.h"
 #include "tools/list_weights.h"
 #include "tools/run_options.h"
@@ -100,11 +99,6 @@ class ListScorer {
     std::vector<ModelScore> scores;  // of whose tokens the log-probabilities are still missing
     std::vector<std::vector<uint32_t>> paths;
   };
-
-  static bool InputIsWaiting() {
-    pollfd input = {STDIN_FILENO, POLLIN, 0};
-    return ::poll(&input, 1, 0) > 0;
-  }
 
   Status Add(HypothesisList list) {
     tree_.BeginRoot();

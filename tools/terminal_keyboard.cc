@@ -8,6 +8,7 @@
 #include "format/utf8.h"
 #include "runtime/special_tokens.h"
 #include "runtime/text/model_text.h"
+#include "tools/interrupt.h"
 #include "tools/raw_terminal.h"
 
 namespace kinglet {
@@ -182,7 +183,7 @@ Result<std::string> LineKeyboard::End() {
 Status TypeOnTerminal(LineKeyboard& keyboard, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(RawTerminal terminal, RawTerminal::Open());
   const auto show = [&]() -> Status {
-    if (RawTerminal::IsKeyWaiting()) return {};  // words that change at once
+    if (InputIsWaiting()) return {};  // words that change at once
     KINGLET_RETURN_IF_ERROR(keyboard.Find());
     const char* const keys[] = {"Tab ", "   Alt-2 ", "   Alt-3 "};
     std::string below;

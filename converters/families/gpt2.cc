@@ -19,7 +19,6 @@
 #include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/families.h"
 #include "converters/families/hugging_face.h"
-#include "converters/network/change.h"
 #include "converters/network/layers.h"
 #include "converters/network/network.h"
 #include "format/blocks.h"
@@ -50,34 +49,18 @@ constexpr OptionTable kGpt2Options = {
 
 constexpr TransformerKeys kGpt2Keys = {"n_embd", "n_layer", "n_head", "n_positions", "vocab_size"};
 
-// A layer whose matrix is stored as [inputs, outputs] (transformers' Conv1D).
-WeightAndBias AddConv1D(Network& network, const std::string& module, uint64_t outputs,
-                        uint64_t inputs) {
-  const std::string name = module + "weight";
-  return {network.AddTransposed(name, {outputs, inputs}, Role::kPrunedAlso,
-                                network.Claim(name, {inputs, outputs})),
-          network.Add(module + "bias", {outputs}, Role::kQuantised)};
-}
-
-TransformerLayer Gpt2Layer(Network& network, const std::string& prefix, uint64_t width,
-                           uint64_t heads, uint64_t inner) {
-  TransformerLayer layer{};
-  std::tie(layer.attention_norm_gain, layer.attention_norm_bias) =
-      AddNorm(network, prefix + "ln_1.", width);
+TransformerLayer Gpt2Layer(Network& network, const std::string& prefix,
+                           const TransformerSizes& sizes) {
   const std::string qkv = prefix + "attn.c_attn.";
-  const Change by_head = ByHead(heads, {1, 1, 1});
-  layer.qkv_weight = network.AddJoined(qkv + "weight", {3 * width, width}, Role::kPrunedAlso,
-                                       {network.Claim(qkv + "weight", {width, 3 * width})},
-                                       Then(Transposed(3 * width), by_head));
-  layer.qkv_bias = network.AddChanged(qkv + "bias", {3 * width}, Role::kQuantised, by_head);
-  std::tie(layer.out_weight, layer.out_bias) =
-      AddConv1D(network, prefix + "attn.c_proj.", width, width);
-  std::tie(layer.inner_norm_gain, layer.inner_norm_bias) =
-      AddNorm(network, prefix + "ln_2.", width);
-  std::tie(layer.inner_weight, layer.inner_bias) =
-      AddConv1D(network, prefix + "mlp.c_fc.", inner, width);
-  std::tie(layer.outer_weight, layer.outer_bias) =
-      AddConv1D(network, prefix + "mlp.c_proj.", width, inner);
+  const TransformerLayer layer = AddTransformerLayer(network,
+                                                     {prefix + "ln_1.",
+                                                      qkv,
+                                                      {qkv},
+                                                      prefix + "attn.c_proj.",
+                                                      prefix + "ln_2.",
+                                                      prefix + "mlp.c_fc.",
+                                                      prefix + "mlp.c_proj."},
+                                                     sizes);
   for (const char* mask : {"attn.bias", "attn.masked_bias"}) {
     network.ClaimUnshaped(prefix + mask, /*required=*/false);
   }
@@ -124,8 +107,8 @@ Result<LoadedModel> LoadGpt2(const FamilyInput& input) {
   decoder.positions =
       PositionTable{network.Add(prefix + "wpe.weight", {sizes.positions, width}, Role::kKept)};
   for (uint32_t i = 0; i < sizes.layers; ++i) {
-    decoder.layers.push_back(
-        Gpt2Layer(network, prefix + "h." + std::to_string(i) + ".", width, sizes.heads, inner));
+    decoder.layers.push_back(Gpt2Layer(network, prefix + "h." + std::to_string(i) + ".",
+                                       {width, sizes.heads, inner, /*stored_transposed=*/true}));
   }
   std::tie(decoder.final_norm_gain, decoder.final_norm_bias) =
       AddNorm(network, prefix + "ln_f.", width);

@@ -51,20 +51,6 @@ Result<Values> ApplyByHead(Numbers numbers, const Values& values) {
   return RowsByHead(values, Whole(numbers[0]), sizes);
 }
 
-Result<Values> ApplyTransposed(Numbers numbers, const Values& values) {
-  const uint64_t columns = Whole(numbers[0]);
-  KINGLET_RETURN_IF_ERROR(CheckValues(values.size() % columns == 0, "transposed",
-                                      "rows of " + std::to_string(columns) + " values", values));
-  const uint64_t rows = values.size() / columns;
-  Values transposed(values.size());
-  for (uint64_t row = 0; row < rows; ++row) {
-    for (uint64_t column = 0; column < columns; ++column) {
-      transposed[column * rows + row] = values[row * columns + column];
-    }
-  }
-  return transposed;
-}
-
 Result<Values> ApplyTimes(Numbers numbers, Values values) {
   return ScaledBy(numbers[0], std::move(values));
 }
@@ -173,7 +159,6 @@ Result<Values> Unchanged(Numbers numbers, Values values) {
 
 constexpr Kind kKinds[] = {
     {"by_head", 2, 1 + 3, 1, Unchanged<ApplyByHead>},
-    {"transposed", 1, 1, 1, Unchanged<ApplyTransposed>},
     {"times", 1, 1, kAny, ApplyTimes},
     {"times_exp_of_last", 1, 1, kAny, ApplyTimesExpOfLast},
     {"sines_first", 1, 1, 1, Unchanged<ApplySinesFirst>},
@@ -257,8 +242,6 @@ Change ByHead(uint64_t heads, const std::vector<uint64_t>& sizes) {
   numbers.insert(numbers.end(), sizes.begin(), sizes.end());
   return Of("by_head", std::move(numbers));
 }
-
-Change Transposed(uint64_t columns) { return Of("transposed", {Number(columns)}); }
 
 Change Scaled(double factor) { return Of("times", {factor}); }
 

@@ -41,8 +41,6 @@ Change Then(Change first, Change second);
 // "by_head": rows of queries, keys and values, matrix by matrix, become head by head. `sizes`: the
 // rows of a head in each matrix, or numbers in proportion to them.
 Change ByHead(uint64_t heads, const std::vector<uint64_t>& sizes);
-// "transposed": a matrix of this many columns, transposed.
-Change Transposed(uint64_t columns);
 // "times": the values times `factor`, each rounded to float32 once.
 Change Scaled(double factor);
 // "times_exp_of_last": all values but the last, times exp(last) and `factor`. icefall stores the

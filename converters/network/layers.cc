@@ -27,7 +27,8 @@ WeightAndBias AddNorm(Network& network, const std::string& module, uint64_t widt
 
 WeightAndOptionalBias AddByHead(Network& network, const std::string& name,
                                 const std::vector<std::string>& modules, size_t count,
-                                uint64_t width, uint64_t heads, bool has_bias) {
+                                uint64_t width, uint64_t heads, bool has_bias, bool transposed) {
+  const Change by_head = ByHead(heads, std::vector<uint64_t>(count, 1));
   const auto join = [&](const char* part, bool matrix) {
     const auto shape = [&](uint64_t projections) {
       return matrix ? Shape{projections * width, width} : Shape{projections * width};
@@ -37,26 +38,38 @@ WeightAndOptionalBias AddByHead(Network& network, const std::string& name,
       tensors.push_back(network.Claim(module + part, shape(count / modules.size())));
     }
     return network.AddJoined(name + part, shape(count),
-                             matrix ? Role::kPrunedAlso : Role::kQuantised, tensors,
-                             ByHead(heads, std::vector<uint64_t>(count, 1)));
+                             matrix ? Role::kPrunedAlso : Role::kQuantised, tensors, by_head);
   };
-  const TensorId weight = join("weight", true);
+  const TensorId weight =
+      transposed ? network.AddTransposed(
+                       name + "weight", {count * width, width}, Role::kPrunedAlso,
+                       network.Claim(modules.front() + "weight", {width, count * width}), by_head)
+                 : join("weight", true);
   return {weight, has_bias ? std::optional(join("bias", false)) : std::nullopt};
 }
 
 TransformerLayer AddTransformerLayer(Network& network, const TransformerModules& modules,
                                      const TransformerSizes& sizes) {
-  const auto [width, heads, inner] = sizes;
+  const auto [width, heads, inner, transposed] = sizes;
+  const auto add_linear = [&network, is_transposed = transposed](
+                              const std::string& module, uint64_t rows,
+                              uint64_t columns) -> WeightAndBias {
+    if (!is_transposed) return AddLinear(network, module, rows, columns);
+    const std::string name = module + "weight";
+    return {network.AddTransposed(name, {rows, columns}, Role::kPrunedAlso,
+                                  network.Claim(name, {columns, rows})),
+            network.Add(module + "bias", {rows}, Role::kQuantised)};
+  };
   TransformerLayer layer{};
   std::tie(layer.attention_norm_gain, layer.attention_norm_bias) =
       AddNorm(network, modules.attention_norm, width);
-  std::tie(layer.qkv_weight, layer.qkv_bias) =
-      AddByHead(network, modules.qkv, modules.projections, 3, width, heads);
-  std::tie(layer.out_weight, layer.out_bias) = AddLinear(network, modules.out, width, width);
+  std::tie(layer.qkv_weight, layer.qkv_bias) = AddByHead(
+      network, modules.qkv, modules.projections, 3, width, heads, /*has_bias=*/true, transposed);
+  std::tie(layer.out_weight, layer.out_bias) = add_linear(modules.out, width, width);
   std::tie(layer.inner_norm_gain, layer.inner_norm_bias) =
       AddNorm(network, modules.inner_norm, width);
-  std::tie(layer.inner_weight, layer.inner_bias) = AddLinear(network, modules.inner, inner, width);
-  std::tie(layer.outer_weight, layer.outer_bias) = AddLinear(network, modules.outer, width, inner);
+  std::tie(layer.inner_weight, layer.inner_bias) = add_linear(modules.inner, inner, width);
+  std::tie(layer.outer_weight, layer.outer_bias) = add_linear(modules.outer, width, inner);
   return layer;
 }
 

@@ -30,10 +30,11 @@ WeightAndBias AddNorm(Network& network, const std::string& module, uint64_t widt
 
 // Projections of queries, keys and values (or of keys and values), each [width, width], whose rows
 // become head by head. `modules` has one for each projection, or the one that holds all `count` of
-// them.
+// them, which may be `transposed`.
 WeightAndOptionalBias AddByHead(Network& network, const std::string& name,
                                 const std::vector<std::string>& modules, size_t count,
-                                uint64_t width, uint64_t heads, bool has_bias = true);
+                                uint64_t width, uint64_t heads, bool has_bias = true,
+                                bool transposed = false);
 
 // The modules of a Transformer layer (format/blocks.h).
 struct TransformerModules {
@@ -44,6 +45,8 @@ struct TransformerModules {
 };
 struct TransformerSizes {
   uint64_t width, heads, inner;
+  // Matrices are stored as [inputs, outputs], those of the projections in one module.
+  bool stored_transposed = false;
 };
 TransformerLayer AddTransformerLayer(Network& network, const TransformerModules& modules,
                                      const TransformerSizes& sizes);

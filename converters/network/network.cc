@@ -232,11 +232,11 @@ TensorId Network::AddJoined(const std::string& name, const Shape& shape, Role ro
 }
 
 TensorId Network::AddTransposed(const std::string& name, const Shape& shape, Role role,
-                                const CheckpointTensor* tensor) {
+                                const CheckpointTensor* tensor, const Change& change) {
   if (tensor == nullptr) return AddReference(name, shape, role, {});
   TensorRef ref{tensor->name};
   ref.transpose = true;
-  return AddReference(name, shape, role, {{{tensor, ref}}, {}});
+  return AddReference(name, shape, role, {{{tensor, ref}}, change});
 }
 
 TensorId Network::AddValues(const std::string& name, const Shape& shape,

@@ -134,9 +134,9 @@ class Network {
   // Adds what the change makes of the values of all tensors, one after the other.
   TensorId AddJoined(const std::string& name, const Shape& shape, Role role,
                      const std::vector<const CheckpointTensor*>& tensors, const Change& change);
-  // Adds the transpose of a matrix; `shape` is the result's.
+  // Adds what the change makes of the transpose of a matrix; `shape` is the result's.
   TensorId AddTransposed(const std::string& name, const Shape& shape, Role role,
-                         const CheckpointTensor* tensor);
+                         const CheckpointTensor* tensor, const Change& change = {});
   // Adds a tensor whose values are known.
   TensorId AddValues(const std::string& name, const Shape& shape,
                      decltype(EncodedTensor::values) values, Role role);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "converters/checkpoints/input_file.h"
+#include "converters/tokenizers/checked_tables.h"
 #include "format/message_text.h"
 
 namespace kinglet {
@@ -70,12 +71,6 @@ Status AddMerges(const std::vector<std::string>& lines, BytePieceTables& tables)
   return {};
 }
 
-Result<BytePieceTables> Checked(BytePieceTables pieces) {
-  TextTables tables{false, std::move(pieces)};
-  KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_CHECKPOINT, tables));
-  return std::get<BytePieceTables>(std::move(tables.method));
-}
-
 }  // namespace
 
 Result<BytePieceTables> ReadBytePieceJson(const TokenizerJson& file) {
@@ -102,7 +97,7 @@ Result<BytePieceTables> ReadBytePieceJson(const TokenizerJson& file) {
                           : merge.get<std::string>());
   }
   KINGLET_RETURN_IF_ERROR(AddMerges(merges, tables));
-  return Checked(std::move(tables));
+  return CheckedTables(std::move(tables));
 }
 
 Result<BytePieceTables> ReadVocabularyAndMerges(const TokenizerJson& vocabulary,
@@ -122,7 +117,7 @@ Result<BytePieceTables> ReadVocabularyAndMerges(const TokenizerJson& vocabulary,
     if (!line.empty() && !is_version) lines.emplace_back(line);
   }
   KINGLET_RETURN_IF_ERROR(AddMerges(lines, tables));
-  return Checked(std::move(tables));
+  return CheckedTables(std::move(tables));
 }
 
 }  // namespace kinglet

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "converters/checkpoints/input_file.h"
+#include "converters/tokenizers/checked_tables.h"
 #include "format/message_text.h"
 #include "format/utf8.h"
 #include "runtime/text/plain_text.h"
@@ -86,9 +87,7 @@ Result<MergeTables> ReadMerges(std::string_view text) {
     if (!seen.emplace(columns[0], columns[1]).second) continue;
     tables.merges.emplace_back(columns[0], columns[1]);
   }
-  TextTables tables_of_file{false, std::move(tables)};
-  KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_CHECKPOINT, tables_of_file));
-  return std::get<MergeTables>(std::move(tables_of_file.method));
+  return CheckedTables(std::move(tables));
 }
 
 Result<std::vector<std::string>> ReadKnownTokens(std::string_view text, uint64_t threshold) {

@@ -8,6 +8,7 @@
 
 #include "converters/checkpoints/varint_reader.h"
 #include "converters/tokenizers/character_map.h"
+#include "converters/tokenizers/checked_tables.h"
 #include "format/message_text.h"
 
 namespace kinglet {
@@ -114,9 +115,7 @@ class ModelReader {
 
 Result<SentencePieceTables> ReadSentencePieceModel(std::string_view bytes) {
   KINGLET_ASSIGN_OR_RETURN(SentencePieceTables tables, ModelReader(bytes).Read());
-  TextTables tables_of_file{false, std::move(tables)};
-  KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_CHECKPOINT, tables_of_file));
-  return std::get<SentencePieceTables>(std::move(tables_of_file.method));
+  return CheckedTables(std::move(tables));
 }
 
 }  // namespace kinglet

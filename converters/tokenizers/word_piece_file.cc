@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "converters/checkpoints/input_file.h"
+#include "converters/tokenizers/checked_tables.h"
 #include "format/message_text.h"
 
 namespace kinglet {
@@ -74,9 +75,7 @@ Result<WordPieceTables> ReadWordPieceJson(const TokenizerJson& file) {
     }
   }
   KINGLET_ASSIGN_OR_RETURN(tables.pieces, PiecesOf(ValueAt(file, {"model", "vocab"}), added));
-  TextTables tables_of_file{false, std::move(tables)};
-  KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_CHECKPOINT, tables_of_file));
-  return std::get<WordPieceTables>(std::move(tables_of_file.method));
+  return CheckedTables(std::move(tables));
 }
 
 bool LooksLikeWordPieces(std::string_view text) {
@@ -97,9 +96,7 @@ Result<WordPieceTables> ReadWordPieces(std::string_view text, std::string_view s
     }
     tables.pieces.emplace_back(piece);
   }
-  TextTables tables_of_file{false, std::move(tables)};
-  KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_CHECKPOINT, tables_of_file));
-  return std::get<WordPieceTables>(std::move(tables_of_file.method));
+  return CheckedTables(std::move(tables));
 }
 
 }  // namespace kinglet

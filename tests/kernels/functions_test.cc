@@ -13,6 +13,7 @@
 #include <cstring>
 #include <limits>
 #include <numbers>
+#include <utility>
 #include <vector>
 #ifdef KINGLET_HAVE_CPU_BACKEND
 #include "kernels/cpu/cpu.h"
@@ -180,20 +181,29 @@ TEST(Sigmoid, HasExactSpecialValues) {
   EXPECT_DOUBLE_EQ(Sigmoid(-1.0), 0.26894142136999512075);
 }
 
+// The worst errors of a function of floats for x from 0 to `most` and from -`most` to 0. Its form
+// in double is checked on the way.
+template <class Function, class Exact>
+std::pair<double, double> WorstOfBothSigns(const Function& function, const Exact& exact,
+                                           float most) {
+  double worst[2] = {};
+  for (const uint32_t sign : {0U, 1U}) {
+    for (uint32_t bits = 0; FromBits(bits) < most; bits += 7 * Stride()) {
+      const float x = FromBits(sign << 31U | bits);
+      const double expected = exact(x);
+      worst[sign] = std::max(worst[sign], ErrorInUlps(function(x), expected));
+      EXPECT_NEAR(function(double{x}), expected, 1e-15 * std::fabs(x));
+    }
+  }
+  return {worst[0], worst[1]};
+}
+
 // Gelu(x) may be some units in the last place off where it is small compared with x: such a result
 // is added to larger ones.
 TEST(Gelu, IsWithinAFewUlps) {
-  const uint32_t stride = 7 * Stride();
-  double worst = 0, worst_of_negative = 0;
-  for (const uint32_t sign : {0U, 0x80000000U}) {
-    double& largest = sign == 0 ? worst : worst_of_negative;
-    for (uint32_t bits = 0; bits < 0x42000000U; bits += stride) {  // up to 32
-      const float x = FromBits(sign | bits);
-      const double exact = 0.5 * double{x} * std::erfc(-double{x} / std::sqrt(2.0));
-      largest = std::max(largest, ErrorInUlps(Gelu(x), exact));
-      ASSERT_NEAR(Gelu(double{x}), exact, 1e-15 * std::fabs(x));
-    }
-  }
+  const auto [worst, worst_of_negative] =
+      WorstOfBothSigns([](auto x) { return Gelu(x); },
+                       [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, 32);
   EXPECT_LE(worst, 5.1);
   EXPECT_LE(worst_of_negative, 14);
   EXPECT_GT(worst, 0.5);
@@ -214,19 +224,14 @@ TEST(Gelu, HasKnownValues) {
 
 // Below 0 the result is x e^(2 u) in essence: the rounding of u counts as often as u is large.
 TEST(TanhGelu, IsWithinAFewUlps) {
-  const uint32_t stride = 7 * Stride();
-  double worst = 0, worst_of_negative = 0;
-  for (const uint32_t sign : {0U, 0x80000000U}) {
-    double& largest = sign == 0 ? worst : worst_of_negative;
-    for (uint32_t bits = 0; bits < 0x41000000U; bits += stride) {  // up to 8
-      const float x = FromBits(sign | bits);
-      const long double u =
-          std::sqrt(2 / std::numbers::pi_v<long double>) * (x + 0.044715L * x * x * x);
-      const long double exact = x / (1 + std::exp(-2 * u));
-      largest = std::max(largest, ErrorInUlps(TanhGelu(x), static_cast<double>(exact)));
-      ASSERT_NEAR(TanhGelu(double{x}), static_cast<double>(exact), 1e-15 * std::fabs(x));
-    }
-  }
+  const auto [worst, worst_of_negative] =
+      WorstOfBothSigns([](auto x) { return TanhGelu(x); },
+                       [](long double x) {
+                         const long double u = std::sqrt(2 / std::numbers::pi_v<long double>) *
+                                               (x + 0.044715L * x * x * x);
+                         return static_cast<double>(x / (1 + std::exp(-2 * u)));
+                       },
+                       8);
   EXPECT_LE(worst, 4);
   EXPECT_LE(worst_of_negative, 112);
   EXPECT_GT(worst, 0.5);
