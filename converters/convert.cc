@@ -219,7 +219,10 @@ Status ReadTextTokenizer(ConvertOptions options, const std::string& checkpoint,
   if (options.tokenizer.empty()) return {};
   const bool may_not_fit = found && left.has_words && draft.vocabulary.empty();
   Result<TextTables> tokenizer = ReadTokenizer({options.tokenizer, options.lower_case, {}, 0});
-  if (!tokenizer.ok() && may_not_fit) {
+  const StatusCode code = tokenizer.status().code();
+  // The next conversion could read it, and make another file.
+  const bool may_succeed = code == KINGLET_IO_ERROR || code == KINGLET_OUT_OF_MEMORY;
+  if (!tokenizer.ok() && may_not_fit && !may_succeed) {
     notes.push_back("the model has ids only, as the tokenizer next to it is not read: " +
                     tokenizer.status().message());
     return {};

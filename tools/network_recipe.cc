@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/checkpoints/json_value.h"
 #include "converters/network/network.h"
 #include "converters/recipe/recipe_blocks.h"
 #include "converters/recipe/recipe_text.h"
-#include "converters/recipe/recipe_value.h"
 #include "format/block_fields.h"
 #include "tools/block_json.h"
 #include "tools/json_lines.h"
@@ -143,7 +143,7 @@ std::optional<std::string> NetworkRecipe(const FamilyInput& input) {
     line.EndArray();
   }
   constexpr size_t kIndent = 2;
-  return RecipeText(RecipeValueBuilder().Build(line.Finish()), kIndent);
+  return RecipeText(JsonValueBuilder().Build(line.Finish()), kIndent);
 }
 
 }  // namespace kinglet

@@ -8,29 +8,27 @@
 #include <vector>
 
 #include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/json_value.h"
 #include "converters/recipe/recipe_node.h"
 #include "converters/recipe/recipe_text.h"
-#include "converters/recipe/recipe_value.h"
 #include "format/utf8.h"
 
 namespace kinglet {
 namespace {
 
 // The base recipe's members; it was read and parsed before.
-Result<RecipeValue> BaseOf(const std::string& path) {
+Result<JsonValue> BaseOf(const std::string& path) {
   if (path.empty()) return ObjectValue();
   KINGLET_RETURN_IF_ERROR(RecipeNode::Read(path).status());  // reports what is wrong, and where
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
   // The file is read again, and may have changed in the meantime.
   KINGLET_RETURN_IF_ERROR(RecipeNode::Parse(path, text).status());
-  RecipeValue recipe = RecipeValueBuilder().Build(text);
-  const auto calibrates = [](const RecipeValue& pass) {
-    const RecipeValue* const name = pass.Find("pass");
-    // The library's own comparison allocates memory where it may not throw.
-    return name != nullptr && name->scalar.is_string() &&
-           name->scalar.get_ref<const std::string&>() == "calibrate";
+  JsonValue recipe = JsonValueBuilder().Build(text);
+  const auto calibrates = [](const JsonValue& pass) {
+    const JsonValue* const name = pass.Find("pass");
+    return name != nullptr && name->text() != nullptr && *name->text() == "calibrate";
   };
-  const RecipeValue* const passes = recipe.Find("passes");
+  const JsonValue* const passes = recipe.Find("passes");
   if (!recipe.is_object() ||
       (passes != nullptr && std::any_of(passes->items.begin(), passes->items.end(), calibrates))) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "plan", path,
@@ -42,19 +40,19 @@ Result<RecipeValue> BaseOf(const std::string& path) {
 // The name of a choice that is not the first.
 template <size_t kCount, class Choice>
 void AddName(const char* key, const std::array<std::string_view, kCount>& names, Choice choice,
-             RecipeValue& pass) {
+             JsonValue& pass) {
   const auto index = static_cast<size_t>(choice);
   if (index != 0) pass.Set(key, std::string(names[index]));
 }
 
-RecipeValue Texts(const std::vector<std::string>& texts) {
-  RecipeValue array = ArrayValue();
+JsonValue Texts(const std::vector<std::string>& texts) {
+  JsonValue array = ArrayValue();
   for (const std::string& text : texts) array.Append(text);
   return array;
 }
 
-RecipeValue PassOf(const char* name) {
-  RecipeValue pass = ObjectValue();
+JsonValue PassOf(const char* name) {
+  JsonValue pass = ObjectValue();
   return pass.Set("pass", name);
 }
 
@@ -66,10 +64,10 @@ Result<std::string> PlanRecipe(const SensitivityRecord& record, const Compressio
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "plan", quantisers.calibration,
                            "a path in UTF-8, as JSON needs", "other bytes");
   }
-  KINGLET_ASSIGN_OR_RETURN(RecipeValue recipe, BaseOf(base));
-  const RecipeValue* const before = recipe.Find("passes");
-  RecipeValue passes = before != nullptr ? *before : ArrayValue();
-  RecipeValue fractions = ObjectValue();
+  KINGLET_ASSIGN_OR_RETURN(JsonValue recipe, BaseOf(base));
+  const JsonValue* const before = recipe.Find("passes");
+  JsonValue passes = before != nullptr ? *before : ArrayValue();
+  JsonValue fractions = ObjectValue();
   std::map<std::pair<uint64_t, uint64_t>, std::vector<std::string>> coded;
   std::map<int, std::vector<std::string>> quantised;
   std::vector<std::string> rest = record.rest;
@@ -87,7 +85,7 @@ Result<std::string> PlanRecipe(const SensitivityRecord& record, const Compressio
     passes.Append(PassOf("prune").Set("fractions", std::move(fractions)));
   }
   for (const auto& [shape, names] : coded) {
-    RecipeValue pass = PassOf("code");
+    JsonValue pass = PassOf("code");
     pass.Set("tensors", Texts(names)).Set("positions", shape.first);
     passes.Append(pass.Set("sub_vectors", shape.second));
   }
@@ -96,14 +94,14 @@ Result<std::string> PlanRecipe(const SensitivityRecord& record, const Compressio
     others.insert(others.end(), rest.begin(), rest.end());
     for (const auto& [bits, names] : quantised) {
       if (names.empty()) continue;
-      RecipeValue pass = PassOf("quantise");
+      JsonValue pass = PassOf("quantise");
       pass.Set("tensors", Texts(names)).Set("bits", bits);
       AddName("scale_by", kScaleByNames, quantisers.scale_by, pass);
       AddName("round_by", kRoundByNames, quantisers.round_by, pass);
       passes.Append(std::move(pass));
     }
     if (!quantisers.calibration.empty()) {
-      RecipeValue pass = PassOf("calibrate");
+      JsonValue pass = PassOf("calibrate");
       pass.Set("text", quantisers.calibration).Set("bits", record.rest_bits);
       AddName("range_by", kRangeRuleNames, quantisers.range_by, pass);
       if (quantisers.percentile) pass.Set("percentile", *quantisers.percentile);

@@ -8,12 +8,10 @@
 #include <utility>
 
 #include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/json_value.h"
 #include "converters/checkpoints/quoted.h"
-#include "converters/recipe/recipe_value.h"
 
 namespace kinglet {
-
-using JsonValue = nlohmann::json;
 
 namespace {
 
@@ -95,14 +93,14 @@ class CountedChars {
 
 // Checks a text before it is parsed, without building anything. Refuses broken JSON, a name that
 // occurs twice in an object (the library would drop one of the two silently), and deep nesting.
-class TextCheck : public nlohmann::json_sax<JsonValue> {
+class TextCheck : public nlohmann::json_sax<nlohmann::json> {
  public:
   TextCheck(const std::string& name, std::string_view text) : name_(name), text_(text) {}
 
   Status Check() {
     const char* begin = text_.data();
-    JsonValue::sax_parse(CountedChars(begin, &taken_), CountedChars(begin + text_.size(), &taken_),
-                         this);
+    nlohmann::json::sax_parse(CountedChars(begin, &taken_),
+                              CountedChars(begin + text_.size(), &taken_), this);
     return status_;
   }
 
@@ -126,7 +124,7 @@ class TextCheck : public nlohmann::json_sax<JsonValue> {
   bool parse_error(size_t position, const std::string&,
                    const nlohmann::detail::exception& error) override {
     // `position` counts the characters up to the one that could not be read.
-    const bool number = dynamic_cast<const JsonValue::out_of_range*>(&error) != nullptr;
+    const bool number = dynamic_cast<const nlohmann::json::out_of_range*>(&error) != nullptr;
     const bool ended = position > text_.size();
     return Refuse(position == 0 ? 0 : std::min(position - 1, text_.size()),
                   number ? "numbers that a double can hold" : "JSON",
@@ -195,21 +193,21 @@ class TextCheck : public nlohmann::json_sax<JsonValue> {
 // values together, so that no value has to store its location.
 class LocationFinder {
  public:
-  LocationFinder(std::string_view text, const RecipeValue& wanted, bool its_name)
+  LocationFinder(std::string_view text, const JsonValue& wanted, bool its_name)
       : text_(text), wanted_(wanted), its_name_(its_name) {
     if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;  // a byte order mark
   }
 
   // The offset in the text. REQUIRES: `value` is the root of the text's values; `wanted` is one of
   // them.
-  size_t Find(const RecipeValue& value) {
+  size_t Find(const JsonValue& value) {
     Look(value);
     return at_;
   }
 
  private:
   // True if the wanted location was found, at at_.
-  bool Look(const RecipeValue& value) {
+  bool Look(const JsonValue& value) {
     SkipSpace();
     if (!its_name_ && &value == &wanted_) return true;
     if (value.is_object()) return LookInObject(value);
@@ -221,8 +219,8 @@ class LocationFinder {
     }
     return false;
   }
-  bool LookInObject(const RecipeValue& object) {
-    for (const RecipeValue& member : object.items) {
+  bool LookInObject(const JsonValue& object) {
+    for (const JsonValue& member : object.items) {
       ++at_;  // { or ,
       SkipSpace();
       const size_t begin = at_;
@@ -238,8 +236,8 @@ class LocationFinder {
     }
     return Leave(object.items.empty());
   }
-  bool LookInArray(const RecipeValue& array) {
-    for (const RecipeValue& item : array.items) {
+  bool LookInArray(const JsonValue& array) {
+    for (const JsonValue& item : array.items) {
       ++at_;  // [ or ,
       if (Look(item)) return true;
       SkipSpace();
@@ -264,7 +262,7 @@ class LocationFinder {
   }
 
   const std::string_view text_;
-  const RecipeValue& wanted_;
+  const JsonValue& wanted_;
   const bool its_name_;
   size_t at_ = 0;
 };
@@ -273,9 +271,9 @@ class LocationFinder {
 
 struct RecipeNode::Document {
   std::string name, text;
-  RecipeValue root;
+  JsonValue root;
 
-  Status Refuse(const RecipeValue& value, bool its_name, const std::string& where,
+  Status Refuse(const JsonValue& value, bool its_name, const std::string& where,
                 const std::string& expected, const std::string& found) const {
     return RefuseAt(name, text, LocationFinder(text, value, its_name).Find(root), where, expected,
                     found);
@@ -296,11 +294,11 @@ Result<RecipeNode> RecipeNode::Read(const std::string& path) {
 Result<RecipeNode> RecipeNode::Parse(const std::string& name, std::string_view text) {
   KINGLET_RETURN_IF_ERROR(TextCheck(name, text).Check());
   const auto document = std::make_shared<const Document>(
-      Document{name, std::string(text), RecipeValueBuilder().Build(text)});
+      Document{name, std::string(text), JsonValueBuilder().Build(text)});
   return RecipeNode(document, document->root, "");
 }
 
-RecipeNode RecipeNode::Inner(const RecipeValue& value, const std::string& where) const {
+RecipeNode RecipeNode::Inner(const JsonValue& value, const std::string& where) const {
   return RecipeNode(document_, value, where);
 }
 
@@ -393,7 +391,7 @@ RecipeNode RecipeNode::WithDefaults(const RecipeNode& other) const {
 
 std::optional<RecipeNode> RecipeNode::Find(std::string_view key) const {
   if (!value_->is_object()) return std::nullopt;
-  const RecipeValue* const found = value_->Find(key);
+  const JsonValue* const found = value_->Find(key);
   if (found != nullptr) return Inner(*found, KeyPath(where_, key));
   return defaults_ ? defaults_->Find(key) : std::nullopt;
 }

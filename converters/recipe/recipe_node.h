@@ -19,7 +19,7 @@
 
 namespace kinglet {
 
-struct RecipeValue;
+struct JsonValue;
 
 // Nodes are cheap to copy; the document lives as long as any of its nodes. Errors of all functions:
 // KINGLET_INVALID_ARGUMENT, "recipe: FILE, line 3, column 14, /embedding/bins/0: expected .., found
@@ -74,14 +74,14 @@ class RecipeNode {
 
  private:
   struct Document;
-  RecipeNode(std::shared_ptr<const Document> document, const RecipeValue& value, std::string where)
+  RecipeNode(std::shared_ptr<const Document> document, const JsonValue& value, std::string where)
       : document_(std::move(document)), value_(&value), where_(std::move(where)) {}
 
   // A value inside this one, at the path `where`.
-  RecipeNode Inner(const RecipeValue& value, const std::string& where) const;
+  RecipeNode Inner(const JsonValue& value, const std::string& where) const;
 
   std::shared_ptr<const Document> document_;
-  const RecipeValue* value_;  // the document's
+  const JsonValue* value_;  // the document's
   std::string where_;
   std::shared_ptr<const RecipeNode> defaults_;  // may be nullptr
 };

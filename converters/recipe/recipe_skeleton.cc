@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "converters/checkpoints/derived_weights.h"
+#include "converters/checkpoints/json_value.h"
 #include "converters/families/name_match.h"
 #include "converters/recipe/recipe_text.h"
-#include "converters/recipe/recipe_value.h"
 #include "format/encoding.h"
 
 namespace kinglet {
@@ -24,7 +24,7 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 constexpr const char* kToFill = "?";
-RecipeValue ToFill() { return {.scalar = kToFill}; }
+JsonValue ToFill() { return {.scalar = kToFill}; }
 
 // Parts of the names of input tables and of output tables.
 constexpr std::array kInputWords = {"emb"sv, "inp"sv, "enc"sv, "wte"sv};
@@ -54,7 +54,7 @@ class Skeleton {
 
   std::string Make() {
     const std::vector<NameMatch> nearest = NearestFamilies(input_);
-    RecipeValue recipe = ObjectValue();
+    JsonValue recipe = ObjectValue();
     recipe.Set("comment", ObjectValue());  // comes first
     if (const std::optional<PrefixMatch> inner = FittingPrefix(input_)) {
       recipe.Set("prefix", inner->prefix);
@@ -74,13 +74,13 @@ class Skeleton {
 
  private:
   // Tensors that the family expects and the checkpoint lacks become tables that other tensors make.
-  void AddFamily(const NameMatch& match, RecipeValue& recipe) {
+  void AddFamily(const NameMatch& match, JsonValue& recipe) {
     recipe.Set("family", std::string(match.family->name));
     const std::set<std::string_view> unused(match.unused.begin(), match.unused.end());
     for (const CheckpointTensor& tensor : weights_) {
       if (!unused.contains(tensor.name)) named_.insert(tensor.name);
     }
-    RecipeValue tables = ObjectValue(), zeros = ArrayValue();
+    JsonValue tables = ObjectValue(), zeros = ArrayValue();
     for (const std::string& missing : match.missing) {
       if (IsBias(missing)) {
         zeros.Append(missing);
@@ -94,7 +94,7 @@ class Skeleton {
   }
 
   // The table that the tensors of the missing tensor's module make.
-  RecipeValue TableFor(const std::string& missing) {
+  JsonValue TableFor(const std::string& missing) {
     for (const DpqNames& names : FindDpq()) {
       const std::string module = names.module.substr(0, names.module.rfind('.'));
       if (missing.starts_with(module)) return Dpq(names);
@@ -102,13 +102,13 @@ class Skeleton {
     return ToFill();
   }
 
-  void AddBlocks(RecipeValue& recipe) {
-    RecipeValue recurrent = Recurrent();
-    RecipeValue embedding = ObjectValue();
+  void AddBlocks(JsonValue& recipe) {
+    JsonValue recurrent = Recurrent();
+    JsonValue embedding = ObjectValue();
     recipe.Set("embedding", embedding.Set("scale", kToFill).Set("table", InputTable()));
     recipe.Set("recurrent", std::move(recurrent));
     recipe.Set("softmax", Softmax());
-    RecipeValue unused = Unused();
+    JsonValue unused = Unused();
     if (!unused.items.empty()) recipe.Set("unused", std::move(unused));
   }
 
@@ -183,16 +183,16 @@ class Skeleton {
     return rows % 3 == 0 && rows / 3 == units ? "gru" : kToFill;
   }
 
-  RecipeValue Recurrent() {
+  JsonValue Recurrent() {
     const std::string module = RecurrentModule();
     if (module.empty()) return ToFill();
     const auto [name, layers] = ModulesLike(module);
     const std::string cell = CellOf(layers.front());
-    RecipeValue recurrent = ObjectValue(), written = ArrayValue();
+    JsonValue recurrent = ObjectValue(), written = ArrayValue();
     recurrent.Set("cell", cell);
     bool plain = true;  // the tensors have the names that torch.nn gives them
     for (const Layer& layer : layers) {
-      RecipeValue parts = ObjectValue();
+      JsonValue parts = ObjectValue();
       for (const auto& [part, key] : kParts) {
         const std::string tensor = Part(layer, part);
         const bool weight = std::string_view(part).starts_with("weight") && part != "weight_hr"sv;
@@ -241,10 +241,10 @@ class Skeleton {
     return found;
   }
 
-  RecipeValue Dpq(const DpqNames& names) {
+  JsonValue Dpq(const DpqNames& names) {
     const CheckpointTensor& query = *Find(names.query);
     const CheckpointTensor& keys = *Find(names.keys);
-    RecipeValue table = ObjectValue();
+    JsonValue table = ObjectValue();
     table.Set("method", kToFill).Set("positions", kToFill);
     table.Set("query", Named(names.query)).Set("keys", Named(names.keys));
     // keys [positions or 1, choices, length], query [words, positions * length]
@@ -265,11 +265,11 @@ class Skeleton {
     }
     named_.insert(names.module + ".bn.num_batches_tracked");
     named_.insert(names.module + ".batch_norm.num_batches_tracked");
-    RecipeValue made = ObjectValue();
+    JsonValue made = ObjectValue();
     return made.Set("dpq", std::move(table));
   }
 
-  RecipeValue InputTable() {
+  JsonValue InputTable() {
     const std::vector<DpqNames> coded = FindDpq();
     if (!coded.empty()) return Dpq(coded.front());
     const CheckpointTensor* table = TableNamed(kInputWords);
@@ -277,8 +277,8 @@ class Skeleton {
   }
 
   // The rows of a matrix, or the entries of a vector ("columns"), from `begin` to `end`.
-  RecipeValue PartOf(const std::string& name, const char* axis, uint64_t begin, uint64_t end) {
-    RecipeValue ref = ObjectValue(), range = ArrayValue();
+  JsonValue PartOf(const std::string& name, const char* axis, uint64_t begin, uint64_t end) {
+    JsonValue ref = ObjectValue(), range = ArrayValue();
     range.Append(begin);
     range.Append(end);
     ref.Set("tensor", Named(name));
@@ -298,18 +298,18 @@ class Skeleton {
   }
 
   // Rows of the head are its words, then the clusters in the order of the tails.
-  RecipeValue AdaptiveSoftmaxOf(const std::string& module) {
-    RecipeValue softmax = ObjectValue(), tails = ArrayValue();
+  JsonValue AdaptiveSoftmaxOf(const std::string& module) {
+    JsonValue softmax = ObjectValue(), tails = ArrayValue();
     uint64_t count = 0;
     while (Find(module + "tail." + std::to_string(count) + ".1.weight")) {
       const std::string tail = module + "tail." + std::to_string(count++) + ".";
-      RecipeValue part = ObjectValue();
+      JsonValue part = ObjectValue();
       tails.Append(part.Set("table", Named(tail + "1.weight"))
-                       .Set("projection", RecipeValue{.scalar = Named(tail + "0.weight")}));
+                       .Set("projection", JsonValue{.scalar = Named(tail + "0.weight")}));
     }
     const std::string name = module + "head.weight", bias = module + "head.bias";
     const uint64_t rows = Find(name)->shape[0], words = rows - std::min(rows, count);
-    RecipeValue head = ObjectValue(), clusters = ObjectValue();
+    JsonValue head = ObjectValue(), clusters = ObjectValue();
     head.Set("table", PartOf(name, "rows", 0, words));
     clusters.Set("order", "forward").Set("weight", PartOf(name, "rows", words, rows));
     if (Find(bias)) {
@@ -321,12 +321,12 @@ class Skeleton {
         .Set("tails", std::move(tails));
   }
 
-  RecipeValue Softmax() {
+  JsonValue Softmax() {
     if (const std::string module = AdaptiveModule(); !module.empty()) {
       return AdaptiveSoftmaxOf(module);
     }
     const CheckpointTensor* table = TableNamed(kOutputWords);
-    RecipeValue softmax = ObjectValue();
+    JsonValue softmax = ObjectValue();
     softmax.Set("table", table == nullptr ? ToFill() : TableOf(*table));
     if (table == nullptr) return softmax;
     for (const CheckpointTensor& tensor : weights_) {
@@ -346,10 +346,10 @@ class Skeleton {
   }
 
   // A dense table, or, for integers, a table of codes: a matrix of the same module is the codebook.
-  RecipeValue TableOf(const CheckpointTensor& tensor) {
+  JsonValue TableOf(const CheckpointTensor& tensor) {
     if (!HasIntegers(tensor)) return {.scalar = Named(tensor.name)};
     const std::string module = tensor.name.substr(0, tensor.name.rfind('.') + 1);
-    RecipeValue codes = ObjectValue();
+    JsonValue codes = ObjectValue();
     codes.Set("codebook", kToFill).Set("codes", Named(tensor.name));
     for (const CheckpointTensor& other : weights_) {
       if (other.shape.size() != 2 || HasIntegers(other) || !other.name.starts_with(module))
@@ -358,7 +358,7 @@ class Skeleton {
       break;
     }
     for (const char* key : {"combine", "pools", "indices"}) codes.Set(key, kToFill);
-    RecipeValue made = ObjectValue();
+    JsonValue made = ObjectValue();
     return made.Set("codes", std::move(codes));
   }
 
@@ -403,8 +403,8 @@ class Skeleton {
 
   // Copies of tensors that a key names: those that training dropped entries of, and other names of
   // the same bytes.
-  RecipeValue Unused() {
-    RecipeValue unused = ArrayValue();
+  JsonValue Unused() {
+    JsonValue unused = ArrayValue();
     const auto add = [&](const std::string& name) {
       if (!named_.contains(name)) unused.Append(Named(name));
     };
@@ -433,8 +433,8 @@ class Skeleton {
     return name;
   }
 
-  RecipeValue Comment() const {
-    RecipeValue comment = ObjectValue(), unnamed = ObjectValue();
+  JsonValue Comment() const {
+    JsonValue comment = ObjectValue(), unnamed = ObjectValue();
     comment.Set("next", "replace each \"?\" by a name, a number or an object (docs/RECIPES.md)");
     if (has_zeros_)
       comment.Set("zeros", "of a network without these biases; not if they were lost");
@@ -445,7 +445,7 @@ class Skeleton {
       unnamed.Set(tensor.name, type + " " + ShapeText(tensor.shape));
     }
     if (!unnamed.items.empty()) comment.Set("tensors that no key names", std::move(unnamed));
-    RecipeValue computed = ArrayValue();
+    JsonValue computed = ArrayValue();
     for (const DerivedWeight& weight : derived_) {
       computed.Append(weight.text);
     }

@@ -14,8 +14,8 @@ std::string ScalarText(const nlohmann::json& scalar) {
 constexpr size_t kColumns = 100;
 
 // The value on one line.
-std::string LineText(const RecipeValue& value) {
-  if (value.kind == RecipeValue::Kind::kScalar) return ScalarText(value.scalar);
+std::string LineText(const JsonValue& value) {
+  if (value.kind == JsonValue::Kind::kScalar) return ScalarText(value.scalar);
   std::string text;
   for (size_t i = 0; i < value.items.size(); ++i) {
     if (i > 0) text += ", ";
@@ -26,13 +26,13 @@ std::string LineText(const RecipeValue& value) {
 }
 
 // `used`: columns of the line before and after the value.
-void AppendValue(const RecipeValue& value, size_t indent, size_t level, size_t used,
+void AppendValue(const JsonValue& value, size_t indent, size_t level, size_t used,
                  std::string& text) {
   if (const std::string line = LineText(value); used + line.size() <= kColumns) {
     text += line;
     return;
   }
-  if (value.kind == RecipeValue::Kind::kScalar) {
+  if (value.kind == JsonValue::Kind::kScalar) {
     text += ScalarText(value.scalar);
     return;
   }
@@ -49,7 +49,7 @@ void AppendValue(const RecipeValue& value, size_t indent, size_t level, size_t u
 
 }  // namespace
 
-std::string RecipeText(const RecipeValue& value, size_t indent) {
+std::string RecipeText(const JsonValue& value, size_t indent) {
   std::string text;
   AppendValue(value, indent, 0, 0, text);
   return text + "\n";

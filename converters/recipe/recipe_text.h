@@ -1,17 +1,17 @@
-// Writes a recipe's values as JSON. No destructor here allocates (recipe_value.h).
+// Writes a recipe's values as JSON. No destructor here allocates (json_value.h).
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_TEXT_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_TEXT_H_
 
 #include <string>
 
-#include "converters/recipe/recipe_value.h"
+#include "converters/checkpoints/json_value.h"
 
 namespace kinglet {
 
 // The JSON, with a newline at its end. A value that does not fit in 100 columns has its inner
 // values on lines of their own, indented by `indent` spaces a level. Bytes that are not UTF-8
 // become U+FFFD.
-std::string RecipeText(const RecipeValue& value, size_t indent);
+std::string RecipeText(const JsonValue& value, size_t indent);
 
 }  // namespace kinglet
 

@@ -21,12 +21,12 @@ Status RefuseBytePieces(const std::string& where, const std::string& expected,
 // A member that changes how text is tokenized, and the values with which it is read.
 struct ReadMember {
   const char *part, *name;
-  std::vector<TokenizerJson> values;
+  std::vector<nlohmann::json> values;  // scalars
 };
 
 // Refuses tokenizers of other kinds. An absent member counts as null.
-Status CheckBytePieceKind(const TokenizerJson& file) {
-  const TokenizerJson null;
+Status CheckBytePieceKind(const JsonValue& file) {
+  const nlohmann::json null;
   static const std::vector<ReadMember> members = {
       {"normalizer", "type", {null}},
       {"model", "type", {"BPE", null}},
@@ -42,13 +42,14 @@ Status CheckBytePieceKind(const TokenizerJson& file) {
       {"decoder", "type", {null, "ByteLevel"}},
   };
   for (const ReadMember& member : members) {
-    const TokenizerJson& value = ValueAt(file, {member.part, member.name});
-    if (std::find(member.values.begin(), member.values.end(), value) != member.values.end()) {
-      continue;
-    }
+    const JsonValue& value = ValueAt(file, {member.part, member.name});
+    const bool is_read =
+        value.kind == JsonValue::Kind::kScalar &&
+        std::find(member.values.begin(), member.values.end(), value.scalar) != member.values.end();
+    if (is_read) continue;
     return Status::Refusal(
         KINGLET_UNSUPPORTED, "tokenizer", std::string(member.part) + ", " + member.name,
-        ShortText(member.values[0]) + ", as GPT-2 has",
+        ShortText({.scalar = member.values[0]}) + ", as GPT-2 has",
         ShortText(value) + " (encode texts with the tokenizer's own program, and score their ids)");
   }
   return {};
@@ -73,10 +74,10 @@ Status AddMerges(const std::vector<std::string>& lines, BytePieceTables& tables)
 
 }  // namespace
 
-Result<BytePieceTables> ReadBytePieceJson(const TokenizerJson& file) {
+Result<BytePieceTables> ReadBytePieceJson(const JsonValue& file) {
   KINGLET_RETURN_IF_ERROR(CheckBytePieceKind(file));
   BytePieceTables tables;
-  tables.space_before = ValueAt(file, {"pre_tokenizer", "add_prefix_space"}) == true;
+  tables.space_before = ValueAt(file, {"pre_tokenizer", "add_prefix_space"}).is_true();
   KINGLET_ASSIGN_OR_RETURN(const std::vector<AddedToken> added, AddedTokensOf(file));
   KINGLET_ASSIGN_OR_RETURN(tables.pieces, PiecesOf(ValueAt(file, {"model", "vocab"}), added));
   for (const AddedToken& token : added) {
@@ -87,24 +88,23 @@ Result<BytePieceTables> ReadBytePieceJson(const TokenizerJson& file) {
   std::sort(tables.spelled_marks.begin(), tables.spelled_marks.end());
   // Newer versions of the library write a merge as a list.
   std::vector<std::string> merges;
-  for (const TokenizerJson& merge : ValueAt(file, {"model", "merges"})) {
-    const bool pair =
-        merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string();
-    if (!pair && !merge.is_string()) {
+  for (const JsonValue& merge : ValueAt(file, {"model", "merges"}).items) {
+    const bool pair = merge.is_array() && merge.items.size() == 2 &&
+                      merge.items[0].text() != nullptr && merge.items[1].text() != nullptr;
+    if (!pair && merge.text() == nullptr) {
       return RefuseBytePieces("merges", "pairs of pieces", ShortText(merge));
     }
-    merges.push_back(pair ? merge[0].get<std::string>() + " " + merge[1].get<std::string>()
-                          : merge.get<std::string>());
+    merges.push_back(pair ? *merge.items[0].text() + " " + *merge.items[1].text() : *merge.text());
   }
   KINGLET_RETURN_IF_ERROR(AddMerges(merges, tables));
   return CheckedTables(std::move(tables));
 }
 
-Result<BytePieceTables> ReadVocabularyAndMerges(const TokenizerJson& vocabulary,
+Result<BytePieceTables> ReadVocabularyAndMerges(const JsonValue& vocabulary,
                                                 std::string_view merges,
-                                                const TokenizerJson& settings) {
+                                                const JsonValue& settings) {
   BytePieceTables tables;
-  tables.space_before = ValueAt(settings, {"add_prefix_space"}) == true;
+  tables.space_before = ValueAt(settings, {"add_prefix_space"}).is_true();
   KINGLET_ASSIGN_OR_RETURN(tables.pieces, PiecesOf(vocabulary, {}));
   const auto end = std::find(tables.pieces.begin(), tables.pieces.end(), "<|endoftext|>");
   if (end != tables.pieces.end()) {

@@ -13,12 +13,11 @@ namespace kinglet {
 
 // Errors: KINGLET_INVALID_CHECKPOINT for a file of another form; KINGLET_UNSUPPORTED for another
 // kind of tokenizer, by the name of what it has.
-Result<BytePieceTables> ReadBytePieceJson(const TokenizerJson& file);
+Result<BytePieceTables> ReadBytePieceJson(const JsonValue& file);
 // `settings` is the object of the tokenizer_config.json next to the file, or null. <|endoftext|> is
 // a mark if it is among the pieces. Errors: KINGLET_INVALID_CHECKPOINT.
-Result<BytePieceTables> ReadVocabularyAndMerges(const TokenizerJson& vocabulary,
-                                                std::string_view merges,
-                                                const TokenizerJson& settings);
+Result<BytePieceTables> ReadVocabularyAndMerges(const JsonValue& vocabulary,
+                                                std::string_view merges, const JsonValue& settings);
 
 }  // namespace kinglet
 

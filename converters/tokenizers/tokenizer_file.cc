@@ -88,18 +88,19 @@ FoundTokenizer TokenizerNextTo(const std::string& checkpoint, const std::string&
 namespace {
 
 // The object of a JSON file; null if there is no such file.
-Result<TokenizerJson> ReadJsonIfThere(const std::filesystem::path& path) {
+Result<JsonValue> ReadJsonIfThere(const std::filesystem::path& path) {
   std::error_code missing;
-  if (!std::filesystem::exists(path, missing)) return TokenizerJson();
+  if (!std::filesystem::exists(path, missing)) return JsonValue();
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path.string()));
-  Result<TokenizerJson> file = ParseTokenizerJson(text);
+  Result<JsonValue> file = ParseTokenizerJson(text);
   return file.ok() ? std::move(file) : InFile(path.string(), file.status());
 }
 
 // A tokenizer.json, or the vocabulary of vocab.json with the merges next to it.
 Status ReadJson(const std::string& path, std::string_view bytes, TextTables& tables) {
-  KINGLET_ASSIGN_OR_RETURN(const TokenizerJson file, ParseTokenizerJson(bytes));
-  if (ValueAt(file, {"model", "type"}) == "WordPiece") {
+  KINGLET_ASSIGN_OR_RETURN(const JsonValue file, ParseTokenizerJson(bytes));
+  const std::string* const type = ValueAt(file, {"model", "type"}).text();
+  if (type != nullptr && *type == "WordPiece") {
     KINGLET_ASSIGN_OR_RETURN(tables.method, ReadWordPieceJson(file));
     return {};
   }
@@ -110,7 +111,7 @@ Status ReadJson(const std::string& path, std::string_view bytes, TextTables& tab
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   KINGLET_ASSIGN_OR_RETURN(const std::string merges,
                            ReadWholeText((folder / "merges.txt").string()));
-  KINGLET_ASSIGN_OR_RETURN(const TokenizerJson settings,
+  KINGLET_ASSIGN_OR_RETURN(const JsonValue settings,
                            ReadJsonIfThere(folder / "tokenizer_config.json"));
   KINGLET_ASSIGN_OR_RETURN(tables.method, ReadVocabularyAndMerges(file, merges, settings));
   return {};

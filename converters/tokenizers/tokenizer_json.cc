@@ -1,7 +1,7 @@
 #include "converters/tokenizers/tokenizer_json.h"
 
-#include <algorithm>
 #include <map>
+#include <optional>
 
 #include "format/message_text.h"
 
@@ -19,60 +19,57 @@ bool LooksLikeJsonObject(std::string_view text) {
   return first != text.npos && text[first] == '{';
 }
 
-Result<TokenizerJson> ParseTokenizerJson(std::string_view text) {
-  constexpr int kMostLevels = 32;
-  bool deep = false;
-  const auto limit = [&deep](int depth, TokenizerJson::parse_event_t, TokenizerJson&) {
-    deep = deep || depth > kMostLevels;
-    return !deep;
-  };
-  TokenizerJson file = TokenizerJson::parse(text, limit, /*allow_exceptions=*/false);
-  if (deep) return RefuseJson("file", "at most " + std::to_string(kMostLevels) + " levels", "more");
+Result<JsonValue> ParseTokenizerJson(std::string_view text) {
+  JsonValueBuilder builder;
+  JsonValue file = builder.Build(text);
   if (file.is_object()) return file;
-  return RefuseJson("file", "a JSON object", "another text");
+  if (!builder.is_too_deep()) return RefuseJson("file", "a JSON object", "another text");
+  return RefuseJson("file", "at most " + std::to_string(builder.kMostLevels) + " levels", "more");
 }
 
-const TokenizerJson& ValueAt(const TokenizerJson& file, std::initializer_list<const char*> path) {
-  static const TokenizerJson null;
-  const TokenizerJson* value = &file;
+const JsonValue& ValueAt(const JsonValue& file, std::initializer_list<const char*> path) {
+  static const JsonValue null;
+  const JsonValue* value = &file;
   for (const char* const name : path) {
-    const auto found = value->is_object() ? value->find(name) : value->end();
-    if (found == value->end()) return null;
-    value = &*found;
+    value = value->Find(name);
+    if (value == nullptr) return null;
   }
   return *value;
 }
 
-std::string ShortText(const TokenizerJson& value) {
+std::string ShortText(const JsonValue& value) {
   constexpr size_t kShown = 60;
+  if (value.is_array()) return "a list";
+  if (value.is_object()) return "an object";
   if (value.is_null()) return "none";
-  const std::string text = value.dump(-1, ' ', true, TokenizerJson::error_handler_t::replace);
+  const std::string text =
+      value.scalar.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   return text.size() <= kShown ? text : text.substr(0, kShown) + "..";
 }
 
-Result<std::vector<AddedToken>> AddedTokensOf(const TokenizerJson& file) {
+Result<std::vector<AddedToken>> AddedTokensOf(const JsonValue& file) {
   std::vector<AddedToken> added;
-  for (const TokenizerJson& token : ValueAt(file, {"added_tokens"})) {
-    const TokenizerJson &text = ValueAt(token, {"content"}), &id = ValueAt(token, {"id"});
-    if (!text.is_string() || !id.is_number_unsigned()) {
+  for (const JsonValue& token : ValueAt(file, {"added_tokens"}).items) {
+    const std::string* const text = ValueAt(token, {"content"}).text();
+    const std::optional<uint64_t> id = ValueAt(token, {"id"}).number();
+    if (text == nullptr || !id) {
       return RefuseJson("added_tokens", "objects with id and content", ShortText(token));
     }
     for (const char* const name : {"lstrip", "rstrip", "single_word"}) {
-      if (ValueAt(token, {name}) != true) continue;
+      if (!ValueAt(token, {name}).is_true()) continue;
       return Status::Refusal(
-          KINGLET_UNSUPPORTED, "tokenizer", "added_tokens, " + ShortText(text),
+          KINGLET_UNSUPPORTED, "tokenizer", "added_tokens, " + Quoted(*text),
           std::string(name) + " false",
           "true (encode texts with the tokenizer's own program, and score their ids)");
     }
-    added.push_back(
-        {text.get<std::string>(), id.get<uint64_t>(), ValueAt(token, {"special"}) == true});
+    added.push_back({*text, *id, ValueAt(token, {"special"}).is_true()});
   }
   return added;
 }
 
-Result<std::vector<std::string>> PiecesOf(const TokenizerJson& vocabulary,
+Result<std::vector<std::string>> PiecesOf(const JsonValue& vocabulary,
                                           const std::vector<AddedToken>& added) {
-  if (!vocabulary.is_object() || vocabulary.empty()) {
+  if (!vocabulary.is_object() || vocabulary.items.empty()) {
     return RefuseJson("vocab", "an object of pieces and ids", ShortText(vocabulary));
   }
   std::map<uint64_t, std::string> by_id;
@@ -82,9 +79,11 @@ Result<std::vector<std::string>> PiecesOf(const TokenizerJson& vocabulary,
     return RefuseJson("vocab", "one piece of id " + std::to_string(id),
                       Quoted(place->second) + " and " + Quoted(piece));
   };
-  for (const auto& [piece, id] : vocabulary.items()) {
-    if (!id.is_number_unsigned()) return RefuseJson(Quoted(piece), "an id", ShortText(id));
-    KINGLET_RETURN_IF_ERROR(add(piece, id.get<uint64_t>()));
+  for (size_t i = 0; i < vocabulary.items.size(); ++i) {
+    const std::string& piece = vocabulary.names[i];
+    const std::optional<uint64_t> id = vocabulary.items[i].number();
+    if (!id) return RefuseJson(Quoted(piece), "an id", ShortText(vocabulary.items[i]));
+    KINGLET_RETURN_IF_ERROR(add(piece, *id));
   }
   for (const AddedToken& token : added) KINGLET_RETURN_IF_ERROR(add(token.text, token.id));
   std::vector<std::string> pieces;

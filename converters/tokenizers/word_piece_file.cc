@@ -44,10 +44,10 @@ Status RefuseWordPieceJson(const std::string& where, const std::string& expected
 
 }  // namespace
 
-Result<WordPieceTables> ReadWordPieceJson(const TokenizerJson& file) {
+Result<WordPieceTables> ReadWordPieceJson(const JsonValue& file) {
   const struct {
     const char *part, *key;
-    TokenizerJson value;
+    nlohmann::json value;
   } stated[] = {{"model", "unk_token", "[UNK]"},
                 {"model", "continuing_subword_prefix", "##"},
                 {"model", "max_input_chars_per_word", 100},
@@ -56,15 +56,16 @@ Result<WordPieceTables> ReadWordPieceJson(const TokenizerJson& file) {
                 {"normalizer", "handle_chinese_chars", true},
                 {"pre_tokenizer", "type", "BertPreTokenizer"}};
   for (const auto& [part, key, value] : stated) {
-    const TokenizerJson& found = ValueAt(file, {part, key});
+    const JsonValue& found = ValueAt(file, {part, key});
     const std::string where = std::string(part) + "/" + key;
-    if (found != value) return RefuseWordPieceJson(where, ShortText(value), ShortText(found));
+    if (found.kind == JsonValue::Kind::kScalar && found.scalar == value) continue;
+    return RefuseWordPieceJson(where, ShortText({.scalar = value}), ShortText(found));
   }
   WordPieceTables tables;
-  const TokenizerJson& lower = ValueAt(file, {"normalizer", "lowercase"});
-  tables.plain_letters = lower == true;
-  const TokenizerJson& accents = ValueAt(file, {"normalizer", "strip_accents"});
-  if (!accents.is_null() && accents != lower) {
+  const JsonValue& lower = ValueAt(file, {"normalizer", "lowercase"});
+  tables.plain_letters = lower.is_true();
+  const JsonValue& accents = ValueAt(file, {"normalizer", "strip_accents"});
+  if (!accents.is_null() && accents.is_true() != lower.is_true()) {
     return RefuseWordPieceJson("normalizer/strip_accents", ShortText(lower), ShortText(accents));
   }
   KINGLET_ASSIGN_OR_RETURN(const std::vector<AddedToken> added, AddedTokensOf(file));

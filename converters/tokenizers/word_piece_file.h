@@ -20,7 +20,7 @@ Result<WordPieceTables> ReadWordPieces(std::string_view text, std::string_view s
 
 // The pieces of a tokenizer.json. Errors: KINGLET_UNSUPPORTED for other word pieces than BERT's,
 // naming the first setting that differs; KINGLET_INVALID_CHECKPOINT.
-Result<WordPieceTables> ReadWordPieceJson(const TokenizerJson& file);
+Result<WordPieceTables> ReadWordPieceJson(const JsonValue& file);
 
 }  // namespace kinglet
 

@@ -310,6 +310,27 @@ TEST(ConvertBertFiles, AFolderHasItsTokenizer) {
   EXPECT_EQ(words(), 0u);
 }
 
+// A tokenizer of another kind leaves a model of ids and a note. One that cannot be read this time
+// is an error, as it may be read the next time and make another model file.
+TEST(ConvertBertFiles, ATokenizerNextToItIsOfAnotherKindOrUnreadable) {
+  const TemporaryFolder work;
+  const fs::path folder = work.Path("model");
+  fs::copy(KINGLET_TEST_DATA "/bert/mlm-tied", folder);
+  const fs::path tokenizer = folder / "vocab.txt";
+  ConvertOptions options;
+  options.checkpoint = folder.string();
+  options.output = work.Path("m.kgl");
+  std::ofstream(tokenizer) << "{\"model\": {\"type\": \"WordLevel\"}}";
+  const auto other = Convert(options);
+  ASSERT_TRUE(other.ok()) << other.status().message();
+  EXPECT_NE(other->notes.back().find("the model has ids only"), std::string::npos);
+  fs::remove(tokenizer);
+  fs::create_symlink("/proc/self/mem", tokenizer);  // a plain file; its first byte cannot be read
+  fs::remove(options.output);
+  EXPECT_EQ(Convert(options).status().code(), KINGLET_IO_ERROR);
+  EXPECT_FALSE(fs::exists(options.output));
+}
+
 TEST(ConvertBertFiles, CalibrationNeedsATokenizer) {
   const TemporaryFolder work;
   ConvertOptions options = OptionsOf(KINGLET_TEST_DATA "/bert/mlm-tied");

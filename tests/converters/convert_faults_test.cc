@@ -132,6 +132,11 @@ TEST_F(ConvertWithoutMemory, ASafetensorsFileWithItsTokenizer) {
   ExpectSafe("BERT");
 }
 
+TEST_F(ConvertWithoutMemory, AModelOfBytePieces) {
+  options_.checkpoint = Data("gpt2/with-tokenizer");
+  ExpectSafe("GPT-2");
+}
+
 TEST_F(ConvertWithoutMemory, ATranslationModel) {
   options_.checkpoint = Data("opennmt/plain");
   ExpectSafe("OpenNMT");

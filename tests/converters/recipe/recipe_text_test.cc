@@ -9,7 +9,7 @@ namespace kinglet::recipe_text_test {
 namespace {
 
 std::string Again(const std::string& json, size_t indent) {
-  return RecipeText(RecipeValueBuilder().Build(json), indent);
+  return RecipeText(JsonValueBuilder().Build(json), indent);
 }
 
 TEST(RecipeText, IsTheSameValue) {
@@ -26,9 +26,9 @@ TEST(RecipeText, IsTheSameValue) {
 }
 
 TEST(RecipeText, LongValuesAreIndentedAndMembersKeepTheirOrder) {
-  RecipeValue value = ObjectValue();
+  JsonValue value = ObjectValue();
   value.Set("b", 1).Set("a", std::string(90, 'x')).Set("b", ArrayValue());
-  RecipeValue array = ArrayValue();
+  JsonValue array = ArrayValue();
   array.Append(0.5);
   array.Append(ObjectValue());
   value.Set("c", array);
@@ -37,7 +37,7 @@ TEST(RecipeText, LongValuesAreIndentedAndMembersKeepTheirOrder) {
 }
 
 TEST(RecipeText, BytesThatAreNoTextAreReplaced) {
-  RecipeValue value = ObjectValue();
+  JsonValue value = ObjectValue();
   value.Set("\xFF", std::string("a\xC3z"));
   EXPECT_EQ(RecipeText(value, 0), "{\"\uFFFD\": \"a\uFFFDz\"}\n");
 }

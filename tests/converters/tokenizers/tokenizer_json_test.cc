@@ -11,7 +11,7 @@ TEST(TokenizerJson, ObjectsAreReadToALimitedDepth) {
   EXPECT_TRUE(LooksLikeJsonObject(" \n{"));
   EXPECT_FALSE(LooksLikeJsonObject(""));
   EXPECT_FALSE(LooksLikeJsonObject("[1]"));
-  EXPECT_EQ(ValueAt(*ParseTokenizerJson(R"({"a": {"b": 3}})"), {"a", "b"}), 3);
+  EXPECT_EQ(ValueAt(*ParseTokenizerJson(R"({"a": {"b": 3}})"), {"a", "b"}).number(), 3u);
   EXPECT_TRUE(ValueAt(*ParseTokenizerJson(R"({"a": 3})"), {"a", "b"}).is_null());
   for (const char* const text : {"", "{", "[]", "{\"a\": 1e}", "3"}) {
     EXPECT_EQ(ParseTokenizerJson(text).status().code(), KINGLET_INVALID_CHECKPOINT) << text;
@@ -24,9 +24,11 @@ TEST(TokenizerJson, ObjectsAreReadToALimitedDepth) {
 }
 
 TEST(TokenizerJson, ShortTextsAreOneLine) {
-  EXPECT_EQ(ShortText(nullptr), "none");
-  EXPECT_EQ(ShortText("a\nb"), R"("a\nb")");
-  EXPECT_EQ(ShortText(std::string(100, 'a')).size(), 62u);
+  EXPECT_EQ(ShortText(JsonValue()), "none");
+  EXPECT_EQ(ShortText({.scalar = "a\nb"}), R"("a\nb")");
+  EXPECT_EQ(ShortText({.scalar = std::string(100, 'a')}).size(), 62u);
+  EXPECT_EQ(ShortText(ArrayValue()), "a list");
+  EXPECT_EQ(ShortText(ObjectValue()), "an object");
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ TEST(WordPieceFile, OtherLinesAreRefused) {
 }
 
 // What Hugging Face's library writes for BertWordPieceTokenizer, with one text replaced.
-TokenizerJson WordPieceJson(const std::string& from = "", const std::string& to = "") {
+JsonValue WordPieceJson(const std::string& from = "", const std::string& to = "") {
   std::string text =
       R"({"version": "1.0", "added_tokens": [{"id": 0, "content": "[UNK]", "special": true}],
           "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
@@ -39,7 +39,7 @@ TokenizerJson WordPieceJson(const std::string& from = "", const std::string& to 
           "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
                     "max_input_chars_per_word": 100, "vocab": {"##b": 2, "[UNK]": 0, "a": 1}}})";
   if (!from.empty()) text.replace(text.find(from), from.size(), to);
-  return TokenizerJson::parse(text);
+  return *ParseTokenizerJson(text);
 }
 
 TEST(WordPieceFile, ReadsTheTokenizerJsonOfBert) {

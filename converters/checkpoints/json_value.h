@@ -1,11 +1,13 @@
-// The values of a recipe's JSON, read or to be written (recipe_text.h).
-#ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_VALUE_H_
-#define KINGLET_CONVERTERS_RECIPE_RECIPE_VALUE_H_
+// The values of a JSON text as a tree: recipes, read or to be written (recipe_text.h), and
+// tokenizers' files. Readers that keep little of a text use json_events.h.
+#ifndef KINGLET_CONVERTERS_CHECKPOINTS_JSON_VALUE_H_
+#define KINGLET_CONVERTERS_CHECKPOINTS_JSON_VALUE_H_
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -15,26 +17,39 @@
 namespace kinglet {
 
 // Replaces the JSON library's own containers, whose destructors allocate and end the process if
-// memory runs out.
-struct RecipeValue {
+// memory runs out. Its comparisons of a value with a text do so, too.
+struct JsonValue {
   enum class Kind : uint8_t { kScalar, kArray, kObject };
 
   Kind kind = Kind::kScalar;
   nlohmann::json scalar{};           // of kScalar
-  std::vector<RecipeValue> items{};  // of an array, or an object's members, in the text's order
+  std::vector<JsonValue> items{};    // of an array, or an object's members, in the text's order
   std::vector<std::string> names{};  // of the members
 
   bool is_array() const { return kind == Kind::kArray; }
   bool is_object() const { return kind == Kind::kObject; }
+  bool is_null() const { return kind == Kind::kScalar && scalar.is_null(); }
+  bool is_true() const {
+    return kind == Kind::kScalar && scalar.is_boolean() && scalar.get<bool>();
+  }
+  // nullptr for other values.
+  const std::string* text() const {
+    return kind == Kind::kScalar ? scalar.get_ptr<const std::string*>() : nullptr;
+  }
+  // nullopt for other values than integers from 0 to 2^64 - 1.
+  std::optional<uint64_t> number() const {
+    if (kind != Kind::kScalar || !scalar.is_number_unsigned()) return std::nullopt;
+    return scalar.get<uint64_t>();
+  }
   // The member of that name; nullptr if there is none.
-  const RecipeValue* Find(std::string_view name) const {
+  const JsonValue* Find(std::string_view name) const {
     const auto found = std::find(names.begin(), names.end(), name);
     return found != names.end() ? &items[static_cast<size_t>(found - names.begin())] : nullptr;
   }
-  // Sets a member of an object and replaces one of that name. A value that is not a RecipeValue is
+  // Sets a member of an object and replaces one of that name. A value that is not a JsonValue is
   // a scalar of the JSON library.
   template <class Value>
-  RecipeValue& Set(std::string_view name, Value value) {
+  JsonValue& Set(std::string_view name, Value value) {
     kind = Kind::kObject;
     const auto found = std::find(names.begin(), names.end(), name);
     if (found != names.end()) {
@@ -53,27 +68,31 @@ struct RecipeValue {
 
  private:
   template <class Value>
-  static RecipeValue Made(Value value) {
-    if constexpr (std::is_same_v<Value, RecipeValue>) {
+  static JsonValue Made(Value value) {
+    if constexpr (std::is_same_v<Value, JsonValue>) {
       return value;
     } else {
-      RecipeValue made;
+      JsonValue made;
       made.scalar = std::move(value);
       return made;
     }
   }
 };
 
-inline RecipeValue ObjectValue() { return {.kind = RecipeValue::Kind::kObject}; }
-inline RecipeValue ArrayValue() { return {.kind = RecipeValue::Kind::kArray}; }
+inline JsonValue ObjectValue() { return {.kind = JsonValue::Kind::kObject}; }
+inline JsonValue ArrayValue() { return {.kind = JsonValue::Kind::kArray}; }
 
-// Builds the values of a JSON text that nests no deeper than a recipe may.
-class RecipeValueBuilder : public nlohmann::json_sax<nlohmann::json> {
+// Builds the values of a JSON text.
+class JsonValueBuilder : public nlohmann::json_sax<nlohmann::json> {
  public:
-  RecipeValue Build(std::string_view text) {
-    nlohmann::json::sax_parse(text, this);
-    return std::move(root_);
+  static constexpr size_t kMostLevels = 32;  // as functions follow a value by recursion
+
+  // Null for a text that is not JSON, or nests deeper.
+  JsonValue Build(std::string_view text) {
+    const bool whole = nlohmann::json::sax_parse(text, this);
+    return whole ? std::move(root_) : JsonValue();
   }
+  bool is_too_deep() const { return is_too_deep_; }
 
   bool null() override { return Add({}); }
   bool boolean(bool value) override { return Add({.scalar = value}); }
@@ -84,8 +103,8 @@ class RecipeValueBuilder : public nlohmann::json_sax<nlohmann::json> {
   }
   bool string(string_t& value) override { return Add({.scalar = std::move(value)}); }
   bool binary(binary_t&) override { return false; }  // JSON text has none
-  bool start_object(size_t) override { return Add({.kind = RecipeValue::Kind::kObject}); }
-  bool start_array(size_t) override { return Add({.kind = RecipeValue::Kind::kArray}); }
+  bool start_object(size_t) override { return Add({.kind = JsonValue::Kind::kObject}); }
+  bool start_array(size_t) override { return Add({.kind = JsonValue::Kind::kArray}); }
   bool end_object() override { return Close(); }
   bool end_array() override { return Close(); }
   bool key(string_t& name) override {
@@ -97,9 +116,11 @@ class RecipeValueBuilder : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  bool Add(RecipeValue value) {
-    const bool opens = value.kind != RecipeValue::Kind::kScalar;
-    RecipeValue* place = &root_;
+  bool Add(JsonValue value) {
+    const bool opens = value.kind != JsonValue::Kind::kScalar;
+    is_too_deep_ = opens && open_.size() == kMostLevels;
+    if (is_too_deep_) return false;
+    JsonValue* place = &root_;
     if (open_.empty()) {
       root_ = std::move(value);
     } else {
@@ -115,10 +136,11 @@ class RecipeValueBuilder : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  RecipeValue root_;
-  std::vector<RecipeValue*> open_;
+  JsonValue root_;
+  std::vector<JsonValue*> open_;
+  bool is_too_deep_ = false;
 };
 
 }  // namespace kinglet
 
-#endif  // KINGLET_CONVERTERS_RECIPE_RECIPE_VALUE_H_
+#endif  // KINGLET_CONVERTERS_CHECKPOINTS_JSON_VALUE_H_
