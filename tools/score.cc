@@ -37,6 +37,7 @@ struct ScoreOptions {
   bool lines = false, no_begin = false, no_end = false, log10 = false;
   bool hex = false;
   bool tokens = false;
+  bool surprisal = false;
   PlaceQuestions places;
   std::string by, counts;
 
@@ -45,8 +46,8 @@ struct ScoreOptions {
   std::string input_name() const { return path() == "-" ? std::string(kStandardInput) : path(); }
   // --lines prints a line of JSON for each line of text; otherwise --json prints each token.
   ScoreReportOptions report() const {
-    const bool all = tokens || hex || places.rank || places.interval || (run.json && !lines);
-    return {run.json, all, hex, log10, by, counts};
+    const bool asked = tokens || hex || places.any() || (run.json && !lines);
+    return {run.json, asked && !surprisal, hex, surprisal, log10, by, counts};
   }
 };
 
@@ -117,7 +118,7 @@ class Scorer {
 
   uint64_t End() const { return first_ + stream_.size(); }
   uint32_t At(uint64_t at) const { return stream_[at - first_]; }
-  bool AsksEach() const { return options_.places.rank || options_.places.interval; }
+  bool AsksEach() const { return options_.places.any(); }
 
   // Scores the tokens that no later token of their chunk is missing for; of a text that has ended,
   // all.
@@ -290,6 +291,20 @@ Status CheckScoreInput(const ScoreOptions& options) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--counts", "--by frequency with it",
                            options.by.empty() ? "none" : options.by);
   }
+  if (options.surprisal) {
+    for (const auto& [name, given] : {std::pair("--json", options.run.json),
+                                      {"--pairs", !options.pairs.empty()},
+                                      {"--hex", options.hex},
+                                      {"--interval", options.places.interval},
+                                      {"--tokens", options.tokens},
+                                      {"--log10", options.log10},
+                                      {"--by", !options.by.empty()}}) {
+      if (!given) continue;
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--surprisal",
+                             std::string("no ") + name + " with it (its table is all it prints)",
+                             "both");
+    }
+  }
   if (!options.block || options.context < *options.block) return Status();
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--context",
                          "less than the block's " + std::to_string(*options.block) + " tokens",
@@ -342,6 +357,8 @@ Command AddScore(Arguments& program) {
   score.AddFlag("--interval", options->places.interval,
                 "print each token's interval of the integers below 2^32 too, as an entropy coder "
                 "needs it (implies --tokens)");
+  score.AddFlag("--surprisal", options->surprisal,
+                "print a table of words instead: bits, the entropy before the word, its rank");
   score.AddFlag("-v,--tokens", options->tokens, "print every token before the summary");
   score
       .Add("--by", options->by,
@@ -353,7 +370,10 @@ Command AddScore(Arguments& program) {
       .Placeholder("FILE");
   score.Footer("Example:\n  kinglet score model.kgl --text test.txt --json");
   return {score, [options] { return CheckScoreInput(*options); },
-          [options](Console& console) { return Score(*options, console); }};
+          [options](Console& console) {
+            if (options->surprisal) options->places.rank = options->places.entropy = true;
+            return Score(*options, console);
+          }};
 }
 
 }  // namespace kinglet

@@ -43,7 +43,7 @@ class LinePrinter {
     if (sentence.size) size_ += *sentence.size;
     if (!frame_.begin && sentence.first_size) size_ -= *sentence.first_size;
     if (frame_.end && !tokens.empty()) size_ += kEndOfLineSize;
-    PrintLine();
+    if (!report_.is_table()) PrintLine();
     return console_.out.status();
   }
 

@@ -31,7 +31,7 @@ Status ScorePair(const SentencePair& pair, const PlaceQuestions& places, Replica
 }
 
 Status PrintPairsSummary(const RunOptions& run, const std::string& path, uint64_t sentences,
-                         const Model& model, const ScoreReport& report) {
+                         const Model& model, ScoreReport& report) {
   const std::string protocol = "pairs; source encoded; start token " +
                                std::to_string(*model.file().description().start_token) +
                                " unscored; fresh state every sentence; no cache" +

@@ -14,6 +14,9 @@ namespace kinglet {
 Result<ScoreReport> ScoreReport::Create(const ScoreReportOptions& options, const Model& model,
                                         Console& console) {
   ScoreReport report(options, model, console);
+  if (options.surprisal) {
+    KINGLET_ASSIGN_OR_RETURN(report.table_, SurprisalTable::Create(model, console));
+  }
   if (options.by == "gap") {
     report.gaps_.emplace(model.vocabulary_size());
   } else if (options.by == "frequency") {
@@ -43,10 +46,12 @@ void ScoreReport::BeginText(const char* name, uint64_t number) {
   number_ = {name, number};
   text_ = LossTotals();
   if (gaps_) gaps_->BeginText();
+  if (table_) table_->BeginSentence();
 }
 
 void ScoreReport::Skip(uint32_t id) {
   if (gaps_) gaps_->Skip(id);
+  if (table_) table_->Add(id, nullptr, {});
 }
 
 void ScoreReport::Add(uint64_t position, uint32_t id, const ScoredToken& token,
@@ -57,6 +62,7 @@ void ScoreReport::Add(uint64_t position, uint32_t id, const ScoredToken& token,
   all_.Add(value, unknown);
   if (gaps_) gaps_->Add(id, value);
   if (frequency_) frequency_->Add(id, value);
+  if (table_) table_->Add(id, &token, typed);
   if (options_.tokens) PrintToken(position, id, token, typed);
 }
 
@@ -121,8 +127,15 @@ void ScoreReport::PrintBins() const {
   }
 }
 
+Status ScoreReport::FinishTable(const std::string& input_name) {
+  table_->Finish();
+  KINGLET_RETURN_IF_ERROR(RequireScored(all_, input_name));
+  return console_->out.Flush();
+}
+
 Status ScoreReport::Finish(JsonLine& line, const std::string& input_name,
-                           const std::optional<TextSize>& size, const std::string& protocol) const {
+                           const std::optional<TextSize>& size, const std::string& protocol) {
+  if (table_) return FinishTable(input_name);
   KINGLET_RETURN_IF_ERROR(RequireScored(all_, input_name));
   PrintBins();
   EndSummary(all_, size, protocol, model_->backend().name, line);
@@ -133,7 +146,8 @@ Status ScoreReport::Finish(JsonLine& line, const std::string& input_name,
 }
 
 Status ScoreReport::Finish(const std::string& head, const std::string& input_name,
-                           const std::optional<TextSize>& size, const std::string& protocol) const {
+                           const std::optional<TextSize>& size, const std::string& protocol) {
+  if (table_) return FinishTable(input_name);
   KINGLET_RETURN_IF_ERROR(RequireScored(all_, input_name));
   PrintBins();
   const auto print = [this](const char* name, const std::string& value) {

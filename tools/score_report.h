@@ -17,16 +17,18 @@
 #include "tools/json_lines.h"
 #include "tools/loss_bins.h"
 #include "tools/loss_totals.h"
+#include "tools/surprisal_table.h"
 
 namespace kinglet {
 
 struct ScoreReportOptions {
   bool json = false;
-  bool tokens = false;  // print each token
-  bool hex = false;     // with its exact bits
-  bool log10 = false;   // the unit of the log-probabilities that are printed, but not of the bits
-  std::string by;       // "frequency" or "gap": print bins; empty: no bins
-  std::string counts;   // path of the words' counts; empty: the vocabulary's order
+  bool tokens = false;     // print each token
+  bool hex = false;        // with its exact bits
+  bool surprisal = false;  // print a table of words (surprisal_table.h), and no summary
+  bool log10 = false;  // the unit of the log-probabilities that are printed, but not of the bits
+  std::string by;      // "frequency" or "gap": print bins; empty: no bins
+  std::string counts;  // path of the words' counts; empty: the vocabulary's order
 };
 
 class ScoreReport {
@@ -44,6 +46,7 @@ class ScoreReport {
   // The token at `position` of the text. `typed`: how an unknown word was typed.
   void Add(uint64_t position, uint32_t id, const ScoredToken& token, std::string_view typed = {});
 
+  bool is_table() const { return table_.has_value(); }
   const LossTotals& text() const { return text_; }  // since BeginText
   const LossTotals& all() const { return all_; }
 
@@ -52,20 +55,21 @@ class ScoreReport {
   JsonLine NewLine() const { return JsonLine(digits_); }
   int digits() const { return digits_; }
 
-  // Prints the bins, the summary that `line` begins, and a warning on standard error if many words
-  // are unknown. `size` is the size of the scored text, if the text is known.
+  // Ends the table, or prints the bins, the summary that `line` begins, and a warning on standard
+  // error if many words are unknown. `size` is the size of the scored text, if the text is known.
   // KINGLET_INVALID_ARGUMENT, naming `input_name`, if nothing could be scored; then nothing is
   // printed.
   Status Finish(JsonLine& line, const std::string& input_name, const std::optional<TextSize>& size,
-                const std::string& protocol) const;
+                const std::string& protocol);
   // Finish for people: prints the facts in `head`, then the summary.
   Status Finish(const std::string& head, const std::string& input_name,
-                const std::optional<TextSize>& size, const std::string& protocol) const;
+                const std::optional<TextSize>& size, const std::string& protocol);
 
  private:
   ScoreReport(const ScoreReportOptions& options, const Model& model, Console& console);
   void PrintToken(uint64_t position, uint32_t id, const ScoredToken& token, std::string_view typed);
   void PrintBins() const;
+  Status FinishTable(const std::string& input_name);
 
   ScoreReportOptions options_;
   const Model* model_;
@@ -74,6 +78,7 @@ class ScoreReport {
   std::optional<uint32_t> unknown_;
   std::optional<FrequencyBins> frequency_;
   std::optional<GapBins> gaps_;
+  std::optional<SurprisalTable> table_;
   std::optional<std::pair<const char*, uint64_t>> number_;
   LossTotals text_, all_;
 };

@@ -15,7 +15,7 @@ inline Result<ScoredToken> ScoreToken(const PlaceQuestions& questions, uint32_t 
                                       uint64_t position, Replicas& replicas) {
   ScoredToken token;
   KINGLET_ASSIGN_OR_RETURN(token.log_probability, replicas.LogProbability(id, position));
-  if (!questions.rank && !questions.interval) return token;
+  if (!questions.any()) return token;
   KINGLET_ASSIGN_OR_RETURN(
       token.place, replicas.AskEach<TokenPlace>(position, [&](Session& session, uint32_t lane) {
         return AskForPlace(questions, id, session, lane);

@@ -5,6 +5,7 @@
 
 #include "converters/checkpoints/derived_weights.h"
 #include "converters/checkpoints/quoted.h"
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/families/name_match.h"
 
 namespace kinglet {
