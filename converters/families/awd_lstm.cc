@@ -1,13 +1,15 @@
-// The family `awd-lstm`: AWD-LSTM language models (Merity et al. 2017, "Regularizing and Optimizing
-// LSTM Language Models") of LSTM, GRU or QRNN layers.
-// Framework: salesforce/awd-lstm-lm. Files: model.pt, a pickled list [model, criterion, optimizer];
-// also a pickled model or its state dict.
+// The families `awd-lstm` and `fastai`: AWD-LSTM language models (Merity et al. 2017, "Regularizing
+// and Optimizing LSTM Language Models") of LSTM, GRU or QRNN layers.
+// Frameworks: salesforce/awd-lstm-lm. Files: model.pt, a pickled list [model, criterion,
+// optimizer]; also a pickled model or its state dict. fastai 0.7 to 2 (ULMFiT, Howard and Ruder
+// 2018). Files: Learner.save's .pth, a state dict, alone or with the optimizer's state.
 // Peculiarities:
 //   - weight drop keeps the trained weight as <name>_raw; the tensor <name> is a dropped-out copy
 //   - over 75,000 words the softmax is split (splitcross.py); the criterion has the cluster rows
 //     ("tail vectors"), in reverse order of the tails
 //   - a QRNN layer has one weight, for the token and, in the first layer, also the previous one
 //   - the neural cache counts only after more pairs than its capacity
+//   - fastai saves the embedding twice, under the name of its dropout too
 #include <array>
 #include <span>
 #include <string>
@@ -131,21 +133,26 @@ std::span<const OptionTable> AwdLstmOptions() {
   return kTables;
 }
 
+// The layers of the list `rnns`; `qrnn`: where a QRNN is in each of its items.
+RecurrentNames NamesOf(const Names& found, const std::string& rnns, const std::string& qrnn) {
+  RecurrentNames names;
+  names.ties = true;
+  const bool is_qrnn = found.HasPrefix(rnns + "0." + qrnn + "linear.");
+  if (is_qrnn) names.cell = RecurrentCell::kQrnn;
+  std::string prefix = rnns + "0.";
+  do {
+    names.layers.push_back(LayerNames(found, prefix + (is_qrnn ? qrnn : ""), is_qrnn));
+    prefix = rnns + std::to_string(names.layers.size()) + ".";
+  } while (found.HasPrefix(prefix));
+  return names;
+}
+
 // Errors: those of LoadRecurrent; KINGLET_INVALID_CHECKPOINT for a split that is not a word;
 // KINGLET_UNSUPPORTED for QRNN layers with zoneout or without an output gate.
 Result<LoadedModel> LoadAwdLstm(const FamilyInput& input) {
-  const Names found(input.weights);
-  RecurrentNames names;
+  RecurrentNames names = NamesOf(Names(input.weights), "rnns.", "");
   names.network = "an " + std::string(kAwdLstm.name) + " network";
-  names.ties = true;
   KINGLET_ASSIGN_OR_RETURN(names.splits, SplitsOf(input));
-  const bool qrnn = found.HasPrefix("rnns.0.linear.");
-  if (qrnn) names.cell = RecurrentCell::kQrnn;
-  std::string prefix = "rnns.0.";
-  do {
-    names.layers.push_back(LayerNames(found, prefix, qrnn));
-    prefix = "rnns." + std::to_string(names.layers.size()) + ".";
-  } while (found.HasPrefix(prefix));
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names, input.weights, input.report));
   const uint32_t words = model.draft.description.vocabulary_size;
   if (input.modules.criterion == nullptr && words > kMaxWordsUnsplit) {
@@ -153,6 +160,20 @@ Result<LoadedModel> LoadAwdLstm(const FamilyInput& input) {
                           std::to_string(words) + " words is assumed to be unsplit");
   }
   return model;
+}
+
+// Errors: those of LoadRecurrent.
+Result<LoadedModel> LoadFastai(const FamilyInput& input) {
+  const Names found(input.weights);
+  RecurrentNames names = NamesOf(found, "0.rnns.", "layers.0.");
+  names.network = "a " + std::string(kFastai.name) + " network";
+  names.embedding = "0.encoder.weight";
+  names.embedding_copy = found.Has("0.encoder_with_dropout.embed.weight")
+                             ? "0.encoder_with_dropout.embed.weight"  // fastai 0.7
+                             : "0.encoder_dp.emb.weight";
+  names.softmax_weight = "1.decoder.weight";
+  names.softmax_bias = "1.decoder.bias";
+  return LoadRecurrent(names, input.weights, input.report);
 }
 
 }  // namespace
@@ -164,6 +185,12 @@ constexpr Family kAwdLstm = {
     .options = AwdLstmOptions,
     .modules = AwdLstmModules,
     .word_order = WordOrder::kFirstAppearance,
+};
+
+constexpr Family kFastai = {
+    .name = "fastai",
+    .marks = "0.encoder.weight|1.decoder.weight 0.rnns.0.*",
+    .load = LoadFastai,
 };
 
 }  // namespace kinglet

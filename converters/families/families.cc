@@ -50,6 +50,7 @@ std::span<const Family* const> KnownFamilies() {
   // The last is not read.
   static constexpr std::array kFamilies = {&kMicronet,
                                            &kAwdLstm,
+                                           &kFastai,
                                            &kDefineAwdLstm,
                                            &kPytorchExamples,
                                            &kPytorchTransformer,

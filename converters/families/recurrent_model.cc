@@ -25,6 +25,7 @@ class RecurrentLoader {
     KINGLET_RETURN_IF_ERROR(network_.CheckNames(names_.network));
     KINGLET_RETURN_IF_ERROR(CheckSizes());
     KINGLET_RETURN_IF_ERROR(CheckStated());
+    KINGLET_RETURN_IF_ERROR(CheckCopy());
     if (encoder_ != nullptr) {
       KINGLET_ASSIGN_OR_RETURN(tied_, network_.Tie(*encoder_, *decoder_, names_.tied_by));
     }
@@ -46,11 +47,14 @@ class RecurrentLoader {
     const bool replaced = network_.IsMade(module);
     if (!replaced && !network_.Has(names_.embedding)) ShareTables();
     encoder_ = network_.ClaimUnshaped(replaced ? module : names_.embedding);
-    if (replaced) network_.MarkUnused({names_.embedding});
+    if (replaced) network_.MarkUnused({names_.embedding, names_.embedding_copy});
     if (encoder_ == nullptr) return;
     if (encoder_->shape.size() != 2 || encoder_->shape[0] == 0 || encoder_->shape[1] == 0) {
       network_.NoteMisshaped(*encoder_, "[words, width]");
       return;
+    }
+    if (!replaced && !names_.embedding_copy.empty()) {
+      embedding_copy_ = network_.Claim(names_.embedding_copy, encoder_->shape, false);
     }
     words_ = encoder_->shape[0];
     inputs_ = encoder_->shape[1];
@@ -140,6 +144,15 @@ class RecurrentLoader {
         return sizes;
     }
     return sizes;
+  }
+
+  Status CheckCopy() {
+    if (embedding_copy_ == nullptr) return {};
+    KINGLET_ASSIGN_OR_RETURN(const bool same, network_.Tie(*encoder_, *embedding_copy_));
+    if (same) return {};
+    return RefuseCheckpoint("tensor " + embedding_copy_->name,
+                            "the values of " + encoder_->name + ", which is the same parameter",
+                            "other values (remove the one that is not the trained table)");
   }
 
   Status CheckStated() const {
@@ -250,6 +263,7 @@ class RecurrentLoader {
   uint64_t width_ = 0;  // of what the softmax reads; 0: unknown
   std::vector<Dense> dense_;
   const CheckpointTensor* encoder_ = nullptr;  // nullptr: a coded table
+  const CheckpointTensor* embedding_copy_ = nullptr;
   const CheckpointTensor* decoder_ = nullptr;
   const CheckpointTensor* decoder_bias_ = nullptr;
   const CheckpointTensor* tail_vectors_ = nullptr;

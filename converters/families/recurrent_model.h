@@ -36,6 +36,7 @@ struct StatedSize {
 struct RecurrentNames {
   std::string network;  // for messages: "an awd-lstm network"
   std::string embedding = "encoder.weight";
+  std::string embedding_copy = {};  // the embedding again, which must be equal; may be missing
   std::string softmax_weight = "decoder.weight", softmax_bias = "decoder.bias";
   std::vector<RecurrentLayerNames> layers;
   // The cell of all layers. If nullopt, the shape of each recurrent weight tells LSTM from GRU.

@@ -43,6 +43,36 @@ TEST(AwdLstm, TheRawWeightMayLieOutsideTheModule) {
   EXPECT_FALSE(HasTensor(*loaded, "rnns.0.module.weight_hh_l0"));
 }
 
+// fastai saves the embedding under the name of its dropout too.
+TEST(Fastai, TheEmbeddingsCopyMustBeEqual) {
+  RecurrentSource checkpoint;
+  checkpoint.Add("0.encoder.weight", {20, 6});
+  checkpoint.Add("0.encoder_dp.emb.weight", {20, 6});
+  checkpoint.Add("0.rnns.0.weight_hh_l0_raw", {24, 6});
+  checkpoint.Add("0.rnns.0.module.weight_ih_l0", {24, 6});
+  checkpoint.Add("0.rnns.0.module.bias_ih_l0", {24});
+  checkpoint.Add("0.rnns.0.module.bias_hh_l0", {24});
+  checkpoint.Add("1.decoder.bias", {20});
+  const auto load = [&checkpoint] {
+    const CheckpointTensors weights = checkpoint.Weights();
+    return kFastai.load({"model.pth", "", std::nullopt, weights, {}});
+  };
+  const auto other = load();
+  ASSERT_FALSE(other.ok());
+  EXPECT_NE(other.status().message().find("tensor 0.encoder_dp.emb.weight: expected the values of "
+                                          "0.encoder.weight"),
+            std::string::npos)
+      << other.status().message();
+  checkpoint.Copy("0.encoder.weight", "0.encoder_dp.emb.weight");
+  EXPECT_TRUE(load().ok());
+  checkpoint.Remove("0.encoder_dp.emb.weight");
+  EXPECT_TRUE(load().ok());
+  checkpoint.Add("0.encoder_dp.emb.weight", {20, 5});
+  EXPECT_NE(load().status().message().find("0.encoder_dp.emb.weight"), std::string::npos);
+  checkpoint.Add("0.rnns.0.module.weight_ih_l0_reverse", {24, 6});
+  EXPECT_NE(load().status().message().find("weight_ih_l0_reverse"), std::string::npos);
+}
+
 TEST(AwdLstm, SplitsComeFromTheCriterion) {
   RecurrentSource checkpoint = Dropped();
   checkpoint.Add("criterion.tail_vectors", {2, 6});
