@@ -10,12 +10,15 @@
 
 namespace kinglet {
 
+// Whether the byte is one of a character that began before.
+inline bool ContinuesCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+
 // The length in bytes of the character that `text` starts with; 0 if it starts with none.
 inline size_t CharacterLength(std::string_view text) {
   const auto byte = [text](size_t i) -> uint32_t {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
   };
-  const auto continues = [&](size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
+  const auto continues = [&](size_t i) { return i < text.size() && ContinuesCharacter(text[i]); };
   if (text.empty()) return 0;
   const uint32_t first = byte(0);
   if (first < 0x80) return 1;

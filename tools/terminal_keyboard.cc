@@ -28,7 +28,7 @@ bool IsLetterKey(const std::string& key, bool has_word) {
 
 void RemoveLastCharacter(std::string& text) {
   while (!text.empty()) {
-    const bool is_inside = (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80;
+    const bool is_inside = ContinuesCharacter(text.back());
     text.pop_back();
     if (!is_inside) return;
   }

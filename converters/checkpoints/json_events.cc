@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "format/utf8.h"
+
 namespace kinglet {
 namespace {
 
@@ -89,7 +91,7 @@ std::string WhyNotJson(std::string_view line) {
   if (fault.byte == 0) return "";
   size_t column = 1;  // of the byte: characters that begin before it
   for (size_t i = 0; i + 1 < std::min(fault.byte, line.size() + 1); ++i) {
-    column += (static_cast<unsigned char>(line[i]) & 0xc0) == 0x80 ? 0 : 1;
+    column += ContinuesCharacter(line[i]) ? 0 : 1;
   }
   return "column " + std::to_string(column) + " (byte " + std::to_string(fault.byte) +
          "): " + FaultText(line, fault);

@@ -10,6 +10,7 @@
 #include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/json_value.h"
 #include "converters/checkpoints/quoted.h"
+#include "format/utf8.h"
 
 namespace kinglet {
 
@@ -42,11 +43,10 @@ std::string KeyPath(const std::string& where, std::string_view key) {
 std::string LocationText(std::string_view text, size_t offset) {
   size_t line = 1, column = 1;
   for (const char c : text.substr(0, offset)) {
-    const bool continues = (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;  // in UTF-8
     if (c == '\n') {
       ++line;
       column = 1;
-    } else if (!continues) {
+    } else if (!ContinuesCharacter(c)) {
       ++column;
     }
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "format/utf8.h"
 #include "format/vocabulary.h"
 
 namespace kinglet {
@@ -53,8 +54,6 @@ bool IsBetweenWords(std::string_view before, std::string_view after, const Piece
 
 // The size of the end of a line, whichever word of the vocabulary it is.
 inline constexpr TextSize kEndOfLineSize = {1, 1, 1};
-
-inline bool ContinuesCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
 }  // namespace kinglet
 

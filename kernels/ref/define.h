@@ -20,7 +20,7 @@
 
 namespace kinglet::ref {
 
-// A tensor's exact values; none without a tensor.
+// A tensor's exact values; empty if there is no tensor.
 inline std::vector<float> DefineValues(const std::optional<TensorId>& id,
                                        std::span<const TensorView> weights,
                                        const ClaimBytes& claim) {

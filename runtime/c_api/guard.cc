@@ -1,5 +1,7 @@
 #include "runtime/c_api/guard.h"
 
+#include "format/utf8.h"
+
 namespace kinglet {
 namespace {
 
@@ -12,7 +14,7 @@ const char* ErrorText() noexcept { return error_text; }
 kinglet_status Fail(kinglet_status code, std::string_view message) noexcept {
   size_t length = std::min(message.size(), sizeof error_text - 1);
   if (length < message.size()) {  // not in the middle of a UTF-8 character
-    while (length > 0 && (static_cast<unsigned char>(message[length]) & 0xC0) == 0x80) --length;
+    while (length > 0 && ContinuesCharacter(message[length])) --length;
   }
   for (size_t i = 0; i < length; ++i) {  // one line, whatever a path or a word contains
     const auto byte = static_cast<unsigned char>(message[i]);
