@@ -94,7 +94,7 @@ TEST(RecipeSkeleton, TheTrainedWeightsOfAllModules) {
     std::vector<Shaped> tensors = {
         {"0.encoder.weight", {9, 6}},
         {newer ? "0.encoder_dp.emb.weight" : "0.encoder_with_dropout.embed.weight", {9, 6}}};
-    for (const std::string layer : {"0.rnns.0.", "0.rnns.1."}) {
+    for (const std::string layer : {"0.cells.0.", "0.cells.1."}) {
       const std::string module = layer + "module.";
       tensors.push_back({(newer ? layer : module) + "weight_hh_l0_raw", {24, 6}});
       tensors.push_back({module + "weight_ih_l0", {24, 6}});
@@ -110,17 +110,17 @@ TEST(RecipeSkeleton, TheTrainedWeightsOfAllModules) {
     EXPECT_EQ(recurrent["forget_bias"], 0);
     ASSERT_EQ(recurrent["layers"].size(), 2u) << recipe.dump();
     EXPECT_EQ(recurrent["layers"][1],
-              Json({{"input_weight", "0.rnns.1.module.weight_ih_l0"},
-                    {"input_bias", "0.rnns.1.module.bias_ih_l0"},
+              Json({{"input_weight", "0.cells.1.module.weight_ih_l0"},
+                    {"input_bias", "0.cells.1.module.bias_ih_l0"},
                     {"recurrent_weight",
-                     newer ? "0.rnns.1.weight_hh_l0_raw" : "0.rnns.1.module.weight_hh_l0_raw"},
-                    {"recurrent_bias", "0.rnns.1.module.bias_hh_l0"}}));
+                     newer ? "0.cells.1.weight_hh_l0_raw" : "0.cells.1.module.weight_hh_l0_raw"},
+                    {"recurrent_bias", "0.cells.1.module.bias_hh_l0"}}));
     EXPECT_EQ(recipe["embedding"]["table"], "0.encoder.weight");
     EXPECT_EQ(recipe["softmax"]["table"], "1.decoder.weight");
     EXPECT_EQ(recipe.contains("unused"), newer);
     if (newer) {
       EXPECT_EQ(recipe["unused"],
-                Json({"0.rnns.0.module.weight_hh_l0", "0.rnns.1.module.weight_hh_l0"}));
+                Json({"0.cells.0.module.weight_hh_l0", "0.cells.1.module.weight_hh_l0"}));
       EXPECT_EQ(recipe["comment"]["weights that training changes"].size(), 2u);
     }
   }
