@@ -1,6 +1,5 @@
 #include "tools/surprisal_table.h"
 
-#include <cinttypes>
 #include <cmath>
 #include <cstdio>
 #include <utility>
@@ -51,18 +50,22 @@ void SurprisalTable::BeginSentence() {
 std::string SurprisalTable::PartOf(uint32_t id, std::string_view typed, bool& is_new) const {
   is_new = true;
   if (model_->vocabulary() == nullptr) return std::to_string(id);
-  if (!typed.empty()) return std::string(typed);
+  if (!typed.empty() && !spellings_) return std::string(typed);
   const std::string piece = model_->vocabulary()->Word(id);
   if (!spellings_) {
     is_new = !last_ || marks_.mark.empty() || id == special_.end_of_line ||
              IsBetweenWords(model_->vocabulary()->Word(*last_), piece, marks_);
     return std::string(WithoutMark(piece, marks_));
   }
-  if (spellings_->SpellsNothing(id) || id == special_.end_of_line) return piece;
-  std::string text = spellings_->Text(id, last_ ? spellings_->After(*last_) : Before::kLineStart);
-  const bool after_nothing = !last_ || spellings_->SpellsNothing(*last_);
+  const bool is_typed = !typed.empty();
+  if (id == special_.end_of_line || (spellings_->SpellsNothing(id) && !is_typed)) return piece;
+  const Before before = last_ ? spellings_->After(*last_) : Before::kLineStart;
+  std::string text = is_typed ? std::string(typed) : spellings_->Text(id, before);
+  const bool after_nothing =
+      !last_ || (spellings_->SpellsNothing(*last_) && *last_ != special_.unknown);
   // A space may be a piece of its own; the word that follows it is the same row.
-  is_new = after_nothing || (text.starts_with(' ') && word_.text != " ");
+  const bool after_space = text.starts_with(' ') || (is_typed && before == Before::kWord);
+  is_new = after_nothing || (after_space && word_.text != " ");
   return text;
 }
 
@@ -94,7 +97,7 @@ void SurprisalTable::Add(uint32_t id, const ScoredToken* scored, std::string_vie
 
 void SurprisalTable::PrintWord() {
   if (word_.pieces == 0) return;
-  if (sentence_ == 1 && words_ == 0) {
+  if (!std::exchange(has_names_, true)) {
     console_->out.Write(
         "sentence_id\ttoken_id\ttoken\tsurprisal\tentropy\trank\tpieces\tunknown\n");
   }

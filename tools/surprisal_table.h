@@ -58,6 +58,7 @@ class SurprisalTable {
   std::optional<uint32_t> last_;       // the token before, of this sentence
   uint64_t sentence_ = 1, words_ = 0;  // of the sentence, printed
   bool is_begun_ = false;              // BeginSentence was called
+  bool has_names_ = false;             // the line of names is printed
 };
 
 }  // namespace kinglet

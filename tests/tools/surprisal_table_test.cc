@@ -120,6 +120,25 @@ TEST_F(SurprisalTableTest, WordsOfBytePieces) {
   ExpectSums(rows, "--text text");
 }
 
+// An unknown character is a part of its word.
+TEST_F(SurprisalTableTest, WordsOfSentencePieces) {
+  Convert("speech-lm-variants/speechbrain-transformer-pre");
+  folder_.Write("text", "w5 \u2603 w6\nw5\u2603 w6\n");
+  const Rows rows = Table("--text text --lines");
+  EXPECT_EQ(Joined(rows, {0, 1, 2, 6, 7}),
+            "1 1 w5 1 0 1 2 \u2603 1 1 1 3 w6 1 0 1 4 \u2581w2 1 0 "
+            "2 1 w5\u2603 2 1 2 2 w6 1 0 2 3 \u2581w2 1 0 ");
+  ExpectSums(rows, "--text text --lines");
+}
+
+// The first line has no token at all.
+TEST_F(SurprisalTableTest, EmptyLines) {
+  Convert("recurrent-variants/examples-lstm-untied");
+  folder_.Write("ids", "\n2 5\n");
+  EXPECT_EQ(Joined(Table("--ids ids --lines --no-bos --no-eos"), {0, 1, 2, 3}).substr(0, 15),
+            "2 1 2 NA 2 2 5 ");
+}
+
 // A text whose pieces are separated already, as fairseq's.
 TEST_F(SurprisalTableTest, WordsOfMarkedPieces) {
   std::string words = "<eos>\n<unk>\n";
