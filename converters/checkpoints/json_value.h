@@ -85,7 +85,8 @@ inline JsonValue ArrayValue() { return {.kind = JsonValue::Kind::kArray}; }
 // Builds the values of a JSON text.
 class JsonValueBuilder : public nlohmann::json_sax<nlohmann::json> {
  public:
-  static constexpr size_t kMostLevels = 32;  // as functions follow a value by recursion
+  // Three times the depth that any recipe needs: functions follow a value by recursion.
+  static constexpr size_t kMostLevels = 32;
 
   // Null for a text that is not JSON, or nests deeper.
   JsonValue Build(std::string_view text) {

@@ -28,10 +28,6 @@ std::string Listed(std::span<const std::string_view> names) {
   return text;
 }
 
-// Three times the depth that any recipe needs. The limit protects the stack of the JSON library's
-// parser, which follows TextCheck.
-constexpr size_t kMaxDepth = 32;
-
 // The path of an object's member, "/embedding/table"; a key with unusual characters is quoted.
 std::string KeyPath(const std::string& where, std::string_view key) {
   const std::string quoted = QuotedName(key);
@@ -146,9 +142,9 @@ class TextCheck : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool Open(bool object) {
-    if (open_.size() == kMaxDepth) {
-      return Refuse(taken_ - 1, "at most " + std::to_string(kMaxDepth) + " levels of nesting",
-                    "more");
+    constexpr size_t kMost = JsonValueBuilder::kMostLevels;
+    if (open_.size() == kMost) {
+      return Refuse(taken_ - 1, "at most " + std::to_string(kMost) + " levels of nesting", "more");
     }
     open_.push_back({object, {}, {}, 0});
     return true;
