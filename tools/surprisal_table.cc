@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "tools/json_lines.h"
+#include "tools/loss_totals.h"
 #include "tools/run_options.h"
 #include "tools/token_text.h"
 
