@@ -46,7 +46,7 @@ void ScoreReport::BeginText(const char* name, uint64_t number) {
   number_ = {name, number};
   text_ = LossTotals();
   if (gaps_) gaps_->BeginText();
-  if (table_) table_->BeginSentence();
+  if (table_) table_->BeginLine(number);
 }
 
 void ScoreReport::Skip(uint32_t id) {

@@ -1,7 +1,5 @@
 #include "tools/surprisal_table.h"
 
-#include <cmath>
-#include <cstdio>
 #include <utility>
 
 #include "tools/loss_totals.h"
@@ -24,25 +22,26 @@ std::string_view WithoutMark(std::string_view piece, const PieceMarks& marks) {
 }  // namespace
 
 SurprisalTable::SurprisalTable(const Model& model, Console& console)
-    : model_(&model),
-      console_(&console),
-      digits_(NumberDigits(model)),
-      special_(SpecialTokensOf(model)) {}
+    : model_(&model), console_(&console), special_(SpecialTokensOf(model)) {}
 
 Result<SurprisalTable> SurprisalTable::Create(const Model& model, Console& console) {
   SurprisalTable table(model, console);
   if (model.text() != nullptr && model.text()->splits_words()) {
     KINGLET_ASSIGN_OR_RETURN(table.spellings_, Spellings::Of(model));
-  } else if (model.vocabulary() != nullptr) {
+  } else if (model.text() != nullptr && model.text()->is_between_spaces()) {
     table.marks_ = PieceMarksOf(*model.vocabulary());
   }
   return table;
 }
 
-void SurprisalTable::BeginSentence() {
+void SurprisalTable::BeginLine(uint64_t number) {
+  is_of_lines_ = true;
+  BeginSentence(number);
+}
+
+void SurprisalTable::BeginSentence(uint64_t number) {
   PrintWord();
-  if (is_begun_) ++sentence_;
-  is_begun_ = true;
+  sentence_ = number;
   words_ = 0;
   last_.reset();
 }
@@ -88,11 +87,7 @@ void SurprisalTable::Add(uint32_t id, const ScoredToken* scored, std::string_vie
     *word_.bits -= InBits(scored->log_probability);
   }
   last_ = id;
-  if (is_begun_ || id != special_.end_of_line) return;
-  PrintWord();
-  ++sentence_;
-  words_ = 0;
-  last_.reset();
+  if (!is_of_lines_ && id == special_.end_of_line) BeginSentence(sentence_ + 1);
 }
 
 void SurprisalTable::PrintWord() {
@@ -106,9 +101,7 @@ void SurprisalTable::PrintWord() {
     text.remove_prefix(blanks);
   }
   const auto number = [this](const std::optional<double>& value) {
-    char digits[40] = "";
-    std::snprintf(digits, sizeof digits, "%.*g", digits_, value.value_or(0));
-    return value ? std::string(digits) : std::string(kMissing);
+    return value ? NumberText(*value, *model_) : std::string(kMissing);
   };
   console_->out.Write(std::to_string(sentence_) + "\t" + std::to_string(++words_) + "\t" +
                       DisplayText(text) + "\t" + number(word_.bits) + "\t" +
@@ -117,7 +110,5 @@ void SurprisalTable::PrintWord() {
                       std::to_string(word_.pieces) + "\t" + (word_.is_unknown ? "1" : "0") + "\n");
   word_ = Word();
 }
-
-void SurprisalTable::Finish() { PrintWord(); }
 
 }  // namespace kinglet

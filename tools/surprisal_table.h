@@ -25,23 +25,24 @@ class SurprisalTable {
   // The model and the console outlive the table. Errors: those of Spellings::Of.
   static Result<SurprisalTable> Create(const Model& model, Console& console);
 
-  // Begins another sentence. Otherwise one ends with the vocabulary's end of a line.
-  void BeginSentence();
+  // Begins the line of this number, a sentence of its own. Without calls, sentences end with the
+  // vocabulary's end of a line.
+  void BeginLine(uint64_t number);
   // A token, and what was asked about it; without `scored`, one that was fed only. `typed`: how an
   // unknown word was typed; may be empty. Lives until the next call.
   void Add(uint32_t id, const ScoredToken* scored, std::string_view typed);
   // After the last token.
-  void Finish();
+  void Finish() { PrintWord(); }
 
  private:
   SurprisalTable(const Model& model, Console& console);
   // The text that the token adds to a word, and whether that word is a new one.
   std::string PartOf(uint32_t id, std::string_view typed, bool& is_new) const;
+  void BeginSentence(uint64_t number);
   void PrintWord();
 
   const Model* model_;
   Console* console_;
-  int digits_;
   SpecialTokens special_;
   std::optional<Spellings> spellings_;  // if tokens are parts of words
   PieceMarks marks_;                    // of a text that is split into pieces already
@@ -57,7 +58,7 @@ class SurprisalTable {
   Word word_;                          // not printed yet, if it has pieces
   std::optional<uint32_t> last_;       // the token before, of this sentence
   uint64_t sentence_ = 1, words_ = 0;  // of the sentence, printed
-  bool is_begun_ = false;              // BeginSentence was called
+  bool is_of_lines_ = false;           // BeginLine was called
   bool has_names_ = false;             // the line of names is printed
 };
 

@@ -28,10 +28,11 @@ struct JsonValue {
 
   bool is_array() const { return kind == Kind::kArray; }
   bool is_object() const { return kind == Kind::kObject; }
-  bool is_null() const { return kind == Kind::kScalar && scalar.is_null(); }
-  bool is_true() const {
-    return kind == Kind::kScalar && scalar.is_boolean() && scalar.get<bool>();
-  }
+  // Whether it is this scalar of the JSON library.
+  bool Is(const nlohmann::json& other) const { return kind == Kind::kScalar && scalar == other; }
+  bool is_null() const { return Is(nullptr); }
+  bool is_true() const { return Is(true); }
+  bool IsText(std::string_view other) const { return text() != nullptr && *text() == other; }
   // nullptr for other values.
   const std::string* text() const {
     return kind == Kind::kScalar ? scalar.get_ptr<const std::string*>() : nullptr;

@@ -72,8 +72,8 @@ struct Family {
 };
 
 // Each is in the file of its name.
-extern const Family kAwdLstm, kBert, kDefineAwdLstm, kFastai, kEspnetRnn, kEspnetTransformer,
-    kFairseq, kFairseqTranslation, kGpt2, kIcefallRnn, kIcefallTransformer, kMicronet, kOpenNmt,
+extern const Family kAwdLstm, kBert, kDefineAwdLstm, kEspnetRnn, kEspnetTransformer, kFairseq,
+    kFairseqTranslation, kFastai, kGpt2, kIcefallRnn, kIcefallTransformer, kMicronet, kOpenNmt,
     kPytorchExamples, kPytorchTransformer, kSpeechbrainRnn, kSpeechbrainTransformer, kTransfoXl,
     kTransformerXl, kZaremba;
 

@@ -26,7 +26,7 @@ Result<JsonValue> BaseOf(const std::string& path) {
   JsonValue recipe = JsonValueBuilder().Build(text);
   const auto calibrates = [](const JsonValue& pass) {
     const JsonValue* const name = pass.Find("pass");
-    return name != nullptr && name->text() != nullptr && *name->text() == "calibrate";
+    return name != nullptr && name->IsText("calibrate");
   };
   const JsonValue* const passes = recipe.Find("passes");
   if (!recipe.is_object() ||

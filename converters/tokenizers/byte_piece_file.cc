@@ -43,9 +43,8 @@ Status CheckBytePieceKind(const JsonValue& file) {
   };
   for (const ReadMember& member : members) {
     const JsonValue& value = ValueAt(file, {member.part, member.name});
-    const bool is_read =
-        value.kind == JsonValue::Kind::kScalar &&
-        std::find(member.values.begin(), member.values.end(), value.scalar) != member.values.end();
+    const bool is_read = std::any_of(member.values.begin(), member.values.end(),
+                                     [&value](const auto& read) { return value.Is(read); });
     if (is_read) continue;
     return Status::Refusal(
         KINGLET_UNSUPPORTED, "tokenizer", std::string(member.part) + ", " + member.name,

@@ -99,8 +99,7 @@ Result<JsonValue> ReadJsonIfThere(const std::filesystem::path& path) {
 // A tokenizer.json, or the vocabulary of vocab.json with the merges next to it.
 Status ReadJson(const std::string& path, std::string_view bytes, TextTables& tables) {
   KINGLET_ASSIGN_OR_RETURN(const JsonValue file, ParseTokenizerJson(bytes));
-  const std::string* const type = ValueAt(file, {"model", "type"}).text();
-  if (type != nullptr && *type == "WordPiece") {
+  if (ValueAt(file, {"model", "type"}).IsText("WordPiece")) {
     KINGLET_ASSIGN_OR_RETURN(tables.method, ReadWordPieceJson(file));
     return {};
   }

@@ -58,7 +58,7 @@ Result<WordPieceTables> ReadWordPieceJson(const JsonValue& file) {
   for (const auto& [part, key, value] : stated) {
     const JsonValue& found = ValueAt(file, {part, key});
     const std::string where = std::string(part) + "/" + key;
-    if (found.kind == JsonValue::Kind::kScalar && found.scalar == value) continue;
+    if (found.Is(value)) continue;
     return RefuseWordPieceJson(where, ShortText({.scalar = value}), ShortText(found));
   }
   WordPieceTables tables;
