@@ -1,5 +1,6 @@
 #include "runtime/sentence_scorer.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -11,11 +12,13 @@ namespace {
 // A lane's stream, and the tokens scored so far.
 struct RunningSentence {
   uint64_t index = 0;
-  std::vector<uint32_t> stream;
+  SentenceStream stream;
+  size_t fed = 0;
   std::vector<ScoredToken> scored;
-  bool running() const { return scored.size() + 1 < stream.size(); }
-  uint32_t input() const { return stream[scored.size()]; }
-  uint32_t predicted() const { return stream[scored.size() + 1]; }
+  bool running() const { return fed + 1 < stream.tokens.size(); }
+  uint32_t input() const { return stream.tokens[fed]; }
+  uint32_t predicted() const { return stream.tokens[fed + 1]; }
+  bool asks() const { return fed >= stream.context; }
 };
 
 // Passes results to the sink in the order of the streams.
@@ -67,6 +70,14 @@ std::vector<uint32_t> Framed(const SentenceFrame& frame, std::span<const uint32_
   return stream;
 }
 
+SentenceStream BlockAt(std::span<const uint32_t> stream, uint64_t at, uint64_t stride,
+                       uint64_t context) {
+  const uint64_t overlap = std::min(at, context);
+  const uint64_t size = std::min<uint64_t>(stream.size() - at, stride + 1) + overlap;
+  const auto tokens = stream.subspan(at - overlap, size);
+  return {std::nullopt, {tokens.begin(), tokens.end()}, static_cast<size_t>(overlap)};
+}
+
 Result<SentenceScorer> SentenceScorer::Create(std::shared_ptr<const Model> model,
                                               const SessionOptions& options) {
   KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
@@ -74,20 +85,22 @@ Result<SentenceScorer> SentenceScorer::Create(std::shared_ptr<const Model> model
   return SentenceScorer(std::move(session));
 }
 
-Status SentenceScorer::Run(const Next& next, const Sink& sink,
-                           const std::function<std::string(uint64_t index)>& name,
+Status SentenceScorer::Run(const Next& next, const Sink& sink, const Name& name,
                            const PlaceQuestions& questions) {
   std::vector<RunningSentence> sentences(session_->lanes());
-  std::vector<uint32_t> lanes, inputs, predicted;
+  std::vector<uint32_t> lanes, inputs, asked, predicted;  // `asked`: the lanes that score a token
   std::vector<double> values;
   InOrder results(sink);
   uint64_t taken = 0;
   bool more = true;
   // Finds the stream for which a call for all lanes was refused, and names it.
+  const auto in_stream = [&](const RunningSentence& sentence, const Status& status) {
+    return InSentenceNamed(name(sentence.index, sentence.fed + 1), status);
+  };
   const auto in_first = [&](const Status& status) {
-    for (const uint32_t lane : lanes) {
+    for (const uint32_t lane : asked) {
       const Result<double> one = session_->LogProbability(sentences[lane].predicted(), lane);
-      if (!one.ok()) return InSentenceNamed(name(sentences[lane].index), one.status());
+      if (!one.ok()) return in_stream(sentences[lane], one.status());
     }
     return status;
   };
@@ -96,12 +109,18 @@ Status SentenceScorer::Run(const Next& next, const Sink& sink,
     for (uint32_t lane = 0; lane < sentences.size(); ++lane) {
       RunningSentence& sentence = sentences[lane];
       while (more && !sentence.running()) {
-        sentence = RunningSentence{taken, {}, {}};
+        sentence = RunningSentence{taken, {}, 0, {}};
         more = next(sentence.stream);
-        if (!more) break;
+        if (!more) {
+          sentence = {};  // `next` may have begun to fill it in
+          break;
+        }
         ++taken;
         if (sentence.running()) {
           KINGLET_RETURN_IF_ERROR(session_->Reset(lane));
+          if (!sentence.stream.source) continue;
+          const Status encoded = session_->Encode(*sentence.stream.source, lane);
+          if (!encoded.ok()) return in_stream(sentence, encoded);
         } else {
           KINGLET_RETURN_IF_ERROR(results.Add(sentence.index, {}));
         }
@@ -110,20 +129,27 @@ Status SentenceScorer::Run(const Next& next, const Sink& sink,
     }
     if (lanes.empty()) return {};
     inputs.clear();
+    asked.clear();
     predicted.clear();
     for (const uint32_t lane : lanes) {
       inputs.push_back(sentences[lane].input());
+      if (!sentences[lane].asks()) continue;
+      asked.push_back(lane);
       predicted.push_back(sentences[lane].predicted());
     }
     KINGLET_RETURN_IF_ERROR(session_->StepLanes(lanes, inputs));
-    values.resize(lanes.size());
-    const Status status = session_->LogProbabilityLanes(lanes, predicted, values);
+    values.resize(asked.size());
+    const Status status = session_->LogProbabilityLanes(asked, predicted, values);
     if (!status.ok()) return in_first(status);
-    for (size_t i = 0; i < lanes.size(); ++i) {
-      RunningSentence& sentence = sentences[lanes[i]];
-      const Result<TokenPlace> place = AskForPlace(questions, predicted[i], *session_, lanes[i]);
-      if (!place.ok()) return InSentenceNamed(name(sentence.index), place.status());
+    for (size_t i = 0; i < asked.size(); ++i) {
+      RunningSentence& sentence = sentences[asked[i]];
+      const Result<TokenPlace> place = AskForPlace(questions, predicted[i], *session_, asked[i]);
+      if (!place.ok()) return in_stream(sentence, place.status());
       sentence.scored.push_back({values[i], *place});
+    }
+    for (const uint32_t lane : lanes) {
+      RunningSentence& sentence = sentences[lane];
+      ++sentence.fed;
       if (sentence.running()) continue;
       KINGLET_RETURN_IF_ERROR(results.Add(sentence.index, std::move(sentence.scored)));
       sentence = {};

@@ -1,4 +1,5 @@
-// Scores sentences (lines), each from a fresh state, several at once in the lanes of one session.
+// Scores streams of tokens (lines, blocks, translations), each from a fresh state, several at once
+// in the lanes of one session.
 #ifndef KINGLET_RUNTIME_SENTENCE_SCORER_H_
 #define KINGLET_RUNTIME_SENTENCE_SCORER_H_
 
@@ -28,8 +29,21 @@ struct SentenceFrame {
 // `vocabulary` may be null.
 SentenceFrame FrameOf(const ModelDescription& description, const Vocabulary* vocabulary);
 
-// The stream of a sentence, of which the first token is input only and each other one is predicted.
+// The stream of a sentence: the first token is input only, each other one is predicted.
 std::vector<uint32_t> Framed(const SentenceFrame& frame, std::span<const uint32_t> sentence);
+
+// A text of its own.
+struct SentenceStream {
+  std::optional<std::vector<uint32_t>> source;  // what an encoder reads
+  std::vector<uint32_t> tokens;                 // the first is input only
+  size_t context = 0;  // tokens after the first that are fed and not scored
+};
+
+// A block of a text that is scored in blocks (`score --block`): the `stride` tokens of `stream`
+// after `at`, each predicted after the block's other tokens and at most `context` tokens before
+// `at`. REQUIRES: at + 1 < stream.size().
+SentenceStream BlockAt(std::span<const uint32_t> stream, uint64_t at, uint64_t stride,
+                       uint64_t context);
 
 class SentenceScorer {
  public:
@@ -38,15 +52,16 @@ class SentenceScorer {
                                        const SessionOptions& options);
 
   // Fills in the next stream; returns false after the last.
-  using Next = std::function<bool(std::vector<uint32_t>& stream)>;
-  // Takes the tokens of a stream without the first, streams in order from 0 on.
+  using Next = std::function<bool(SentenceStream& stream)>;
+  // Takes the scored tokens of a stream, streams in order from 0 on.
   using Sink = std::function<Status(uint64_t index, std::span<const ScoredToken> tokens)>;
+  // The name of a stream and of its token `at` in messages.
+  using Name = std::function<std::string(uint64_t index, size_t at)>;
 
   // Scores all streams that `next` gives. Values depend neither on the number of lanes nor on the
-  // other streams. A stream of fewer than two tokens has no scored tokens. Errors: those of
-  // stepping and querying a session, naming the stream by `name(index)`; those of `sink`.
-  Status Run(const Next& next, const Sink& sink,
-             const std::function<std::string(uint64_t index)>& name,
+  // other streams. A stream of at most `context` + 1 tokens has no scored tokens. Errors: those of
+  // stepping and querying a session, with `name` in front; those of `sink`.
+  Status Run(const Next& next, const Sink& sink, const Name& name,
              const PlaceQuestions& questions = {});
 
  private:

@@ -93,6 +93,53 @@ std::string DefaultText(const std::vector<std::string>& value) {
   return CLI::detail::join(value, " ");
 }
 
+// `text` with line ends for spaces, so that lines have at most `columns` columns where words allow
+// it. An indented line is an example and stays.
+std::string Folded(const std::string& text, size_t columns) {
+  std::string out;
+  size_t line = 0;  // where the line begins in `out`
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find_first_of(" \n", at + 1), text.size());
+    const std::string word = text.substr(at, end - at);  // with the space before it
+    const bool is_example = out.compare(line, 1, " ") == 0;
+    if (word[0] == ' ' && out.size() > line && !is_example &&
+        out.size() - line + word.size() > columns) {
+      out += "\n" + word.substr(1);
+      line = out.size() - word.size() + 1;
+    } else {
+      out += word;
+      if (word[0] == '\n') line = out.size() - word.size() + 1;
+    }
+    at = end;
+  }
+  return out;
+}
+
+// Help whose lines fit a terminal.
+class FoldedHelp : public CLI::Formatter {
+ public:
+  explicit FoldedHelp(size_t columns) : columns_(columns) {}
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return Folded(option->get_description(), columns_ - get_column_width());
+  }
+  std::string make_description(const CLI::App* app) const override {
+    return Folded(app->get_description(), columns_) + "\n";
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    return Folded(app->get_footer(), columns_) + "\n";
+  }
+  std::string make_subcommand(const CLI::App* app) const override {
+    std::stringstream out;
+    constexpr size_t kNameColumns = 14;
+    CLI::detail::format_help(out, app->get_name(),
+                             Folded(app->get_description(), columns_ - kNameColumns), kNameColumns);
+    return out.str();
+  }
+
+ private:
+  size_t columns_;
+};
+
 // The descriptions of checks are empty: CLI11 would add them to the value's placeholder in the
 // help.
 template <class T, class Accepts>
@@ -251,6 +298,8 @@ Arguments Arguments::AddSubcommand(const std::string& name, const std::string& a
 
 void Arguments::RequireSubcommand() { app_->require_subcommand(1); }
 
+void Arguments::Group(const std::string& title) { app_->group(title); }
+
 std::string Arguments::name() const { return app_->get_name(); }
 
 ArgumentFacts Arguments::Facts() const {
@@ -280,9 +329,16 @@ bool Arguments::parsed() const { return app_->parsed(); }
 ArgumentParser::ArgumentParser(const std::string& about, const std::string& name)
     : Arguments(nullptr), owned_(std::make_unique<CLI::App>(about, name)) {
   app_ = owned_.get();
+  FoldHelp(80);
 }
 
 ArgumentParser::~ArgumentParser() = default;
+
+void ArgumentParser::FoldHelp(size_t columns) {
+  const auto help = std::make_shared<FoldedHelp>(columns);
+  app_->formatter(help);
+  for (CLI::App* command : app_->get_subcommands({})) command->formatter(help);
+}
 
 void ArgumentParser::AddVersion(std::function<std::string()> text) {
   app_->set_version_flag("--version", std::move(text),

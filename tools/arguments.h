@@ -85,6 +85,8 @@ class Arguments {
 
   Arguments AddSubcommand(const std::string& name, const std::string& about);
   void RequireSubcommand();
+  // The title under which the program's help lists this subcommand.
+  void Group(const std::string& title);
 
   std::string name() const;
   ArgumentFacts Facts() const;
@@ -103,6 +105,8 @@ class ArgumentParser : public Arguments {
   ArgumentParser& operator=(const ArgumentParser&) = delete;
   ~ArgumentParser();
 
+  // Lines of the help have at most this many columns where words allow it; 80 by default.
+  void FoldHelp(size_t columns);
   // `--version` prints this text; `text` is called only then.
   void AddVersion(std::function<std::string()> text);
   // For --help and --version, returns the text to print; the program then ends. Otherwise nullopt.

@@ -4,7 +4,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -147,6 +150,23 @@ std::string Grouped(uint64_t number) {
     digits.insert(at, ",");
   }
   return digits;
+}
+
+std::string ShortNumber(double number) {
+  constexpr double kGrouped = 1000, kWhole = 10000, kLargest = 1e15;
+  char text[32];
+  const double size = std::fabs(number);
+  if (size < kGrouped || !(size < kLargest)) {
+    std::snprintf(text, sizeof(text), "%.5g", number == 0 ? 0.0 : number);
+    return text;
+  }
+  std::snprintf(text, sizeof(text), size < kWhole ? "%.1f" : "%.0f", size);
+  const std::string_view digits(text);
+  const size_t point = std::min(digits.find('.'), digits.size());
+  const std::string_view fraction = digits.substr(point) == ".0" ? "" : digits.substr(point);
+  uint64_t whole = 0;
+  std::from_chars(text, text + point, whole);
+  return (number < 0 ? "-" : "") + Grouped(whole) + std::string(fraction);
 }
 
 }  // namespace kinglet

@@ -86,6 +86,9 @@ std::string FactLine(const char* name, const std::string& value);
 
 // 1234567 -> "1,234,567".
 std::string Grouped(uint64_t number);
+// A number for people: five significant digits, and all of a larger number's digits before the
+// point. 1234567.8 -> "1,234,568"; 50.6922324 -> "50.692".
+std::string ShortNumber(double number);
 
 }  // namespace kinglet
 

@@ -61,6 +61,22 @@ void MapLargeBlocks() {
 #endif
 }
 
+// What to do with the file that was written.
+std::string NextStep(const std::string& path, const ModelFile& file) {
+  const ModelDescription& description = file.description();
+  const bool words = file.vocabulary() != nullptr;
+  std::string text = "wrote " + path + "\n";
+  if (!words) text += "the model has ids only; --vocab FILE gives it words\n";
+  const auto next = [&](const char* command, const std::string& input) {
+    return text + "next: kinglet " + command + " " + path + " " + input + "\n";
+  };
+  const std::string input = words ? "--text FILE" : "--ids FILE";
+  if (IsMaskedModel(description)) return next("fill", words ? "< FILE" : input);
+  if (HasEncoder(description)) return next("translate", input);
+  const bool predicts = FindBlock<AdaptiveSoftmax>(description) != nullptr;
+  return predicts ? next("score", input) : next("embed", "--ids FILE");
+}
+
 Status RunConvert(const CommandOptions& options, Console& console) {
   MapLargeBlocks();
   ConvertOptions convert = options.convert;
@@ -69,7 +85,12 @@ Status RunConvert(const CommandOptions& options, Console& console) {
   Progress progress(ProgressFormOf(options.progress, console));
   convert.progress = [&](const std::string& text) { progress.Say(text); };
   KINGLET_ASSIGN_OR_RETURN(const ConvertSummary summary, Convert(convert));
-  console.out.Write(options.json ? JsonSummary(summary) : TerminalText(SummaryText(summary)));
+  if (options.json) {
+    console.out.Write(JsonSummary(summary));
+    return Status();
+  }
+  KINGLET_ASSIGN_OR_RETURN(const auto file, ModelFile::Open(convert.output));
+  console.out.Write(TerminalText(SummaryText(summary) + NextStep(convert.output, *file)));
   return Status();
 }
 

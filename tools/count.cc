@@ -30,7 +30,7 @@ struct CountOptions {
   std::string pairs, lengths;  // of translations; the length of a masked model's text
   std::string mode = "full";
   uint32_t top = 10;
-  bool compare = false;
+  bool compare = false, all_layers = false;
   std::string progress;  // "" or "json"
 };
 
@@ -328,6 +328,7 @@ Status CountModel(const CountOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const CountInput input, ReadInput(options, model, progress));
   const std::vector<uint64_t> nonzeros = CountNonzeros(plan.weights);
   CountBasis basis = CountBasisOf(*model, input.text, input.bin_counts);
+  basis.all_layers = options.all_layers;
   const auto print = [&console](const std::string& text) {
     console.out.Write(text);
     return Status();
@@ -397,7 +398,7 @@ Status CheckOptions(const CountOptions& options) {
 Command AddCount(Arguments& program) {
   const auto options = std::make_shared<CountOptions>();
   Arguments count = program.AddSubcommand("count", "Count operations per token and bytes");
-  AddRunOptions(count, options->run);
+  AddRunOptions(count, options->run, "changes nothing: counts are those of one stream");
   count
       .Add("--rules", options->rules,
            "counting rules: what is executed, or the MicroNet challenge's")
@@ -426,6 +427,7 @@ Command AddCount(Arguments& program) {
       .ShowDefault();
   count.AddFlag("--compare", options->compare,
                 "print both rules and the reasons for their differences");
+  count.AddFlag("--all", options->all_layers, "list equal layers one by one");
   AddProgress(count, options->progress);
   count.Footer(
       "Example:\n  kinglet count model.kgl --rules micronet-2019 --bin-counts 198232,35479,11858");

@@ -4,10 +4,12 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <utility>
 
 #include "tools/console.h"
+#include "tools/folded_layers.h"
 #include "tools/json_lines.h"
 #include "tools/token_text.h"
 
@@ -16,19 +18,7 @@ namespace {
 
 // Enough digits for the exact value of a double.
 constexpr int kExactDigits = 17;
-constexpr size_t kComponentColumns = 36, kNumberColumns = 16;
-
-// 1234567.5 -> "1,234,567.500"; a whole number has no fraction.
-std::string GroupedText(double number) {
-  const double thousandths = std::round(std::fabs(number) * 1000);
-  const auto whole = static_cast<uint64_t>(thousandths / 1000);
-  const auto fraction = static_cast<unsigned>(thousandths - static_cast<double>(whole) * 1000);
-  std::string text = (number < 0 && thousandths > 0 ? "-" : "") + Grouped(whole);
-  if (fraction == 0) return text;
-  char digits[16];
-  std::snprintf(digits, sizeof(digits), ".%03u", fraction % 1000);
-  return text + digits;
-}
+constexpr size_t kComponentColumns = 40, kNumberColumns = 16;
 
 std::string Fact(const char* name, const std::string& value) {
   char label[32];
@@ -43,22 +33,50 @@ std::string Aligned(const std::string& text, size_t columns) {
 std::string TallyColumns(const OperationTally& tally) {
   std::string text;
   for (const double number : {tally.multiplications, tally.additions, tally.others}) {
-    text += Aligned(GroupedText(number), kNumberColumns);
+    text += Aligned(ShortNumber(number), kNumberColumns);
   }
   return text;
 }
 
-std::string ComponentTable(const std::vector<Component>& components, const OperationTally& total) {
-  std::string text = "\n" + FittedText("component", kComponentColumns);
+// Whether two numbers of equal layers differ by no more than their pruned weights explain.
+bool IsNear(double a, double b) {
+  constexpr double kNear = 0.02;
+  return std::fabs(a - b) <= kNear * std::max(std::fabs(a), std::fabs(b));
+}
+bool IsNear(const OperationTally& a, const OperationTally& b) {
+  return IsNear(a.multiplications, b.multiplications) && IsNear(a.additions, b.additions) &&
+         IsNear(a.others, b.others);
+}
+
+// The rows of a table of components, with equal layers folded unless `all`.
+template <class Part>
+std::vector<FoldedRow> RowsOf(const std::vector<Part>& parts, bool all,
+                              const std::function<bool(const Part&, const Part&)>& near) {
+  std::vector<std::string> names;
+  for (const Part& part : parts) names.push_back(part.name);
+  return FoldLayers(names, [&](size_t a, size_t b) { return !all && near(parts[a], parts[b]); });
+}
+
+std::string ComponentTable(const std::vector<Component>& components, const OperationTally& total,
+                           bool all) {
+  const std::vector<FoldedRow> rows =
+      RowsOf<Component>(components, all, [](const Component& a, const Component& b) {
+        return IsNear(a.operations, b.operations) && IsNear(a.density, b.density);
+      });
+  std::string text = "\n" + FoldedNote(rows) + FittedText("component", kComponentColumns);
   for (const char* title : {"multiplications", "additions", "others", "density"}) {
     text += Aligned(title, kNumberColumns);
   }
   text += "\n";
-  for (const Component& component : components) {
-    char density[16];
-    std::snprintf(density, sizeof(density), "%.5f", component.density);
-    text += FittedText(component.name, kComponentColumns) + TallyColumns(component.operations) +
-            Aligned(density, kNumberColumns) + "\n";
+  for (const FoldedRow& row : rows) {
+    OperationTally sum;
+    double density = 0;
+    for (const size_t member : row.members) {
+      sum += components[member].operations;
+      density += components[member].density / static_cast<double>(row.members.size());
+    }
+    text += FittedText(row.name, kComponentColumns) + TallyColumns(sum) +
+            Aligned(ShortNumber(density), kNumberColumns) + "\n";
   }
   return text + FittedText("total", kComponentColumns) + TallyColumns(total) + "\n";
 }
@@ -100,23 +118,23 @@ std::string EncoderFacts(const CountBasis& basis, double target_total) {
   if (!basis.encoder) return "";
   const EncoderCount& encoder = *basis.encoder;
   if (encoder.masked) {
-    return Fact("reading", GroupedText(encoder.total) + " operations for each of " +
+    return Fact("reading", ShortNumber(encoder.total) + " operations for each of " +
                                Grouped(encoder.source_tokens) + " tokens") +
-           Fact("per text", GroupedText(encoder.PerSentence(target_total)) +
+           Fact("per text", ShortNumber(encoder.PerSentence(target_total)) +
                                 " operations, mean of " + Grouped(encoder.sentences) +
                                 (encoder.sentences == 1 ? " text" : " texts"));
   }
-  return Fact("encoder", GroupedText(encoder.total) + " operations for each of " +
+  return Fact("encoder", ShortNumber(encoder.total) + " operations for each of " +
                              Grouped(encoder.source_tokens) + " source tokens; " +
                              Grouped(encoder.target_tokens) + " target tokens") +
-         Fact("per sentence", GroupedText(encoder.PerSentence(target_total)) +
+         Fact("per sentence", ShortNumber(encoder.PerSentence(target_total)) +
                                   " operations, mean of " + Grouped(encoder.sentences) +
                                   " sentences");
 }
 
 std::string EncoderTable(const CountBasis& basis) {
   if (!basis.encoder) return "";
-  return ComponentTable(basis.encoder->components, basis.encoder->operations);
+  return ComponentTable(basis.encoder->components, basis.encoder->operations, basis.all_layers);
 }
 
 // Why the two rules differ, by the last part of a component's name; "" stands for products with
@@ -239,15 +257,15 @@ std::string ExecutedText(const ExecutedCount& count, const ExecutedStorage& stor
                             ", masks " + Grouped(storage.mask) + ", scales " +
                             Grouped(storage.scales) + ", other " + Grouped(storage.Other()));
   text +=
-      Fact("operations", GroupedText(count.operations.Total()) +
+      Fact("operations", ShortNumber(count.operations.Total()) +
                              (basis.encoder && basis.encoder->masked ? " for each answer" : ""));
   text += Fact("multiplications",
-               GroupedText(count.operations.multiplications) + ", of which " +
-                   GroupedText(count.useful_multiplications) +
+               ShortNumber(count.operations.multiplications) + ", of which " +
+                   ShortNumber(count.useful_multiplications) +
                    " by weights that are not zero (dense planes multiply zeros too)");
   return text + EncoderFacts(basis, count.operations.Total()) +
-         ComponentTable(count.components, count.operations) + EncoderTable(basis) +
-         CodedTablesText(basis.tables);
+         ComponentTable(count.components, count.operations, basis.all_layers) +
+         EncoderTable(basis) + CodedTablesText(basis.tables);
 }
 
 std::string MicronetJson(const MicronetCount& count, const CountBasis& basis) {
@@ -286,25 +304,23 @@ std::string MicronetText(const MicronetCount& count, const CountBasis& basis) {
                      Fact("bin frequencies", basis.bins) + Fact("bits", bits);
   text += Fact("parameters",
                Grouped(storage.total) + ", of which " + Grouped(storage.nonzero) + " are not zero");
-  text += Fact("size", GroupedText(storage.TotalSize()) + ": parameters " +
-                           GroupedText(storage.size) + ", masks " + GroupedText(storage.mask) +
-                           ", quantisers " + GroupedText(storage.quantisation) +
-                           (storage.codes > 0 ? ", codes " + GroupedText(storage.codes) : ""));
-  text += Fact("operations", GroupedText(count.operations.WeightedTotal()) + ": multiplications " +
-                                 GroupedText(count.operations.weighted_multiplications) + " (" +
-                                 GroupedText(count.operations.multiplications) +
+  text += Fact("size", ShortNumber(storage.TotalSize()) + ": parameters " +
+                           ShortNumber(storage.size) + ", masks " + ShortNumber(storage.mask) +
+                           ", quantisers " + ShortNumber(storage.quantisation) +
+                           (storage.codes > 0 ? ", codes " + ShortNumber(storage.codes) : ""));
+  text += Fact("operations", ShortNumber(count.operations.WeightedTotal()) + ": multiplications " +
+                                 ShortNumber(count.operations.weighted_multiplications) + " (" +
+                                 ShortNumber(count.operations.multiplications) +
                                  ", each by its bits / 32), additions " +
-                                 GroupedText(count.operations.additions) + ", others " +
-                                 GroupedText(count.operations.others));
+                                 ShortNumber(count.operations.additions) + ", others " +
+                                 ShortNumber(count.operations.others));
   if (basis.encoder) {
     text += EncoderFacts(basis, count.operations.WeightedTotal());
   } else {
-    char score[40];
-    std::snprintf(score, sizeof(score), "%.*g", kExactDigits, count.Score());
-    text += Fact("score", score);
+    text += Fact("score", ShortNumber(count.Score()));
   }
-  return text + ComponentTable(count.components, count.operations) + EncoderTable(basis) +
-         CodedTablesText(basis.tables);
+  return text + ComponentTable(count.components, count.operations, basis.all_layers) +
+         EncoderTable(basis) + CodedTablesText(basis.tables);
 }
 
 std::vector<ComparedComponent> Compare(const std::vector<Component>& micronet,
@@ -367,17 +383,26 @@ std::string CompareText(const std::vector<ComparedComponent>& components, const 
            Aligned(executed, kNumberColumns) + Aligned(difference, kNumberColumns) +
            (why.empty() ? "" : "  " + why) + "\n";
   };
+  const std::vector<FoldedRow> rows = RowsOf<ComparedComponent>(
+      components, basis.all_layers, [](const ComparedComponent& a, const ComparedComponent& b) {
+        return IsNear(a.micronet, b.micronet) && IsNear(a.executed, b.executed) && a.why == b.why;
+      });
+  text += FoldedNote(rows);
   text += row("component", "micronet-2019", "executed", "difference", "why");
   double micronet = 0, executed = 0;
-  for (const ComparedComponent& component : components) {
-    micronet += component.micronet.Total();
-    executed += component.executed.Total();
-    text += row(component.name, GroupedText(component.micronet.Total()),
-                GroupedText(component.executed.Total()), GroupedText(component.Difference()),
-                component.why);
+  for (const FoldedRow& folded : rows) {
+    double row_micronet = 0, row_executed = 0;
+    for (const size_t member : folded.members) {
+      row_micronet += components[member].micronet.Total();
+      row_executed += components[member].executed.Total();
+    }
+    micronet += row_micronet;
+    executed += row_executed;
+    text += row(folded.name, ShortNumber(row_micronet), ShortNumber(row_executed),
+                ShortNumber(row_executed - row_micronet), components[folded.members[0]].why);
   }
-  text += row("total", GroupedText(micronet), GroupedText(executed),
-              GroupedText(executed - micronet), "");
+  text += row("total", ShortNumber(micronet), ShortNumber(executed),
+              ShortNumber(executed - micronet), "");
   text += "\n";
   for (const char* title : {"multiplications", "additions", "others"}) {
     text += Aligned(title, kNumberColumns);

@@ -40,6 +40,7 @@ struct CountBasis {
   std::string bins;   // number of tokens in each bin: "1316,59,25"
   std::vector<CodedTableFacts> tables = {};
   std::optional<EncoderCount> encoder = {};
+  bool all_layers = false;  // the text lists equal layers one by one
 };
 
 CountBasis CountBasisOf(const Model& model, std::string paths,

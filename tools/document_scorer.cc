@@ -11,27 +11,6 @@
 #include "tools/words.h"
 
 namespace kinglet {
-namespace {
-
-// A part of a document's stream that is run from a fresh state.
-struct Stretch {
-  std::vector<uint32_t> stream;
-  size_t context = 0;  // values at the front that another stretch has too
-};
-
-// The stretch whose first new input is the stream's token `at`. Stretches are those of `score
-// --block`.
-Stretch StretchAt(const std::vector<uint32_t>& stream, uint64_t at, uint64_t stride,
-                  uint64_t context) {
-  const uint64_t overlap = std::min(at, context);
-  const uint64_t end = std::min<uint64_t>(stream.size(), at + stride + 1);
-  const auto begin = stream.begin();
-  return {
-      {begin + static_cast<std::ptrdiff_t>(at - overlap), begin + static_cast<std::ptrdiff_t>(end)},
-      static_cast<size_t>(overlap)};
-}
-
-}  // namespace
 
 double DocumentLoss::perplexity() const { return std::exp(nll()); }
 
@@ -90,14 +69,13 @@ Result<std::vector<uint32_t>> DocumentScorer::StreamOf(const std::string& input_
 Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& input_name,
                                                         std::span<const Document> documents) {
   std::vector<DocumentLoss> losses(documents.size());
-  // document, context; indexed by the stretch that a lane runs
-  std::vector<std::pair<size_t, size_t>> owners;  // document, context
-  std::vector<std::vector<uint32_t>> predicted;
+  std::vector<size_t> owners;                    // the document of each block
+  std::vector<std::vector<uint32_t>> predicted;  // the tokens that a block scores
   size_t document = 0;
   uint64_t at = 0;
   std::vector<uint32_t> stream;
   Status read;
-  const auto next_stretch = [&](std::vector<uint32_t>& out) {
+  const auto next_block = [&](SentenceStream& block) {
     while (read.ok()) {
       if (at == 0) {
         if (document == documents.size()) return false;
@@ -112,10 +90,10 @@ Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& input
         at = 0;
         continue;
       }
-      Stretch stretch = StretchAt(stream, at, stride, blocks_.context);
-      owners.emplace_back(document, stretch.context);
-      predicted.emplace_back(stretch.stream.begin() + 1, stretch.stream.end());
-      out = std::move(stretch.stream);
+      block = BlockAt(stream, at, stride, blocks_.context);
+      owners.push_back(document);
+      predicted.emplace_back(block.tokens.begin() + static_cast<ptrdiff_t>(block.context) + 1,
+                             block.tokens.end());
       at += stride;
       if (at + 1 >= stream.size()) {
         ++document;
@@ -126,9 +104,8 @@ Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& input
     return false;
   };
   const auto sink = [&](uint64_t index, std::span<const ScoredToken> tokens) -> Status {
-    const auto [owner, context] = owners[index];
-    DocumentLoss& loss = losses[owner];
-    for (size_t i = context; i < tokens.size(); ++i) {
+    DocumentLoss& loss = losses[owners[index]];
+    for (size_t i = 0; i < tokens.size(); ++i) {
       loss.sum -= tokens[i].log_probability;
       ++loss.scored;
       loss.unknown += unknown_ && predicted[index][i] == *unknown_ ? 1 : 0;
@@ -136,10 +113,10 @@ Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& input
     predicted[index] = {};
     return {};
   };
-  const auto name = [&](uint64_t index) {
-    return input_name + ", " + Numbered("line", documents[owners[index].first].line_number);
+  const auto name = [&](uint64_t index, size_t /*at*/) {
+    return input_name + ", " + Numbered("line", documents[owners[index]].line_number);
   };
-  KINGLET_RETURN_IF_ERROR(scorer_.Run(next_stretch, sink, name));
+  KINGLET_RETURN_IF_ERROR(scorer_.Run(next_block, sink, name));
   KINGLET_RETURN_IF_ERROR(read);
   return losses;
 }

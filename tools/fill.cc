@@ -64,8 +64,8 @@ class Filler {
     }
     std::string text = std::to_string(number) + "\t" + std::to_string(position);
     for (const Candidate& word : best) {
-      text += "\t" + DisplayText(vocabulary.Word(word.id)) + " " +
-              NumberText(word.log_probability, session_.model());
+      text +=
+          "\t" + DisplayText(vocabulary.Word(word.id)) + " " + ShortNumber(word.log_probability);
     }
     console_.out.Write(text + "\n");
   }
@@ -124,8 +124,8 @@ class PseudoScorer {
       return;
     }
     char text[96];
-    std::snprintf(text, sizeof(text), "%8llu %18.*g %8llu %8llu\n",
-                  static_cast<unsigned long long>(number), report_.digits(), totals.logprob(),
+    std::snprintf(text, sizeof(text), "%8llu %12s %8llu %8llu\n",
+                  static_cast<unsigned long long>(number), ShortNumber(totals.logprob()).c_str(),
                   static_cast<unsigned long long>(totals.scored()),
                   static_cast<unsigned long long>(totals.unknown()));
     console_.out.Write(text);

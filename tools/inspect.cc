@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tools/commands.h"
+#include "tools/folded_layers.h"
 #include "tools/inspect_checkpoint.h"
 #include "tools/inspect_report.h"
 #include "tools/json_lines.h"
@@ -18,6 +20,7 @@ struct InspectOptions {
   std::string path;
   bool json = false;
   bool skeleton = false;
+  bool all_layers = false;
 };
 
 std::string Row(const char* name, const std::string& value) { return FactLine(name, value); }
@@ -26,7 +29,13 @@ std::string RightAligned(const std::string& text, size_t columns) {
   return std::string(columns - std::min(columns, text.size()), ' ') + text;
 }
 
-std::string TensorTable(const ModelFile& file, const ModelFacts& facts) {
+std::string TensorTable(const ModelFile& file, const ModelFacts& facts, bool all) {
+  std::vector<std::string> names;
+  for (const TensorFacts& tensor : facts.tensors) names.push_back(tensor.name);
+  const std::vector<FoldedRow> rows = FoldLayers(names, [&](size_t a, size_t b) {
+    return !all && facts.tensors[a].shape == facts.tensors[b].shape &&
+           EncodingText(file.tensors()[a]) == EncodingText(file.tensors()[b]);
+  });
   size_t name_columns = 4, shape_columns = 5, encoding_columns = 8;
   for (size_t i = 0; i < facts.tensors.size(); ++i) {
     name_columns = std::max(name_columns, DisplayText(facts.tensors[i].name).size());
@@ -39,22 +48,24 @@ std::string TensorTable(const ModelFile& file, const ModelFacts& facts) {
     return "  " + FittedText(name, name_columns) + "  " + FittedText(shape, shape_columns) + "  " +
            FittedText(encoding, encoding_columns) + "  " + RightAligned(bytes, 12) + "\n";
   };
-  std::string text = "\ntensors\n" + row("name", "shape", "encoding", "bytes");
-  for (size_t i = 0; i < facts.tensors.size(); ++i) {
-    const TensorFacts& tensor = facts.tensors[i];
-    text += row(tensor.name, ShapeText(tensor.shape), EncodingText(file.tensors()[i]),
-                Grouped(tensor.Bytes()));
+  std::string text = "\ntensors\n" + FoldedNote(rows) + row("name", "shape", "encoding", "bytes");
+  for (const FoldedRow& folded : rows) {
+    uint64_t bytes = 0;
+    for (const size_t member : folded.members) bytes += facts.tensors[member].Bytes();
+    const size_t first = folded.members[0];
+    text += row(folded.name, ShapeText(facts.tensors[first].shape),
+                EncodingText(file.tensors()[first]), Grouped(bytes));
   }
   return text;
 }
 
-std::string TextReport(const std::string& path, const ModelFile& file) {
+std::string TextReport(const std::string& path, const ModelFile& file, bool all_layers) {
   const ModelFacts facts = DescribeModel(file);
   std::string text = Row("model", path);
   for (const auto& [name, value] : FileFacts(file, facts)) text += Row(name, value);
   text += "\nblocks\n";
   for (const Block& block : file.description().blocks) text += "  " + BlockLine(block) + "\n";
-  text += TensorTable(file, facts) + "\nbytes by part\n";
+  text += TensorTable(file, facts, all_layers) + "\nbytes by part\n";
   const auto part_row = [](const std::string& part, uint64_t bytes) {
     return "  " + FittedText(part, 12) + RightAligned(Grouped(bytes), 14) + "\n";
   };
@@ -74,7 +85,8 @@ Status Inspect(const InspectOptions& options, Console& console) {
     return Status();
   }
   KINGLET_ASSIGN_OR_RETURN(const auto file, ModelFile::Open(options.path));
-  console.out.Write(options.json ? InspectJson(*file) : TextReport(options.path, *file));
+  console.out.Write(options.json ? InspectJson(*file)
+                                 : TextReport(options.path, *file, options.all_layers));
   return Status();
 }
 
@@ -90,6 +102,7 @@ Command AddInspect(Arguments& program) {
       .Required()
       .Placeholder("");
   inspect.AddFlag("--json", options->json, "print JSON Lines");
+  inspect.AddFlag("--all", options->all_layers, "list equal layers one by one");
   inspect.AddFlag("--recipe-skeleton", options->skeleton,
                   "print a recipe for the checkpoint, to be completed (docs/RECIPES.md)");
   inspect.Footer("Example:\n  kinglet inspect model.kgl\n  kinglet inspect model.pt");

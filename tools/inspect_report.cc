@@ -15,7 +15,7 @@ namespace {
 struct BlockText {
   std::string operator()(const AdaptiveEmbedding& block) const {
     return "adaptive embedding  width " + std::to_string(block.width) + ", scale " +
-           NumberText(block.scale) + ", words by bin " +
+           ShortNumber(block.scale) + ", words by bin " +
            Sizes(block.bins, [](const EmbeddingBin& bin) { return bin.size; }) + Unit(block);
   }
   static std::string Unit(const AdaptiveEmbedding& block) {

@@ -73,13 +73,10 @@ void WarnOfUnknown(const LossTotals& totals, const std::string& input_name, bool
   char share[32];
   std::snprintf(share, sizeof(share), "%.1f", 100 * totals.unknown_share());
   // A model with a tokenizer of its own has tokenized the text with it.
-  const char* const advice =
-      has_tokenizer ? "The model's own texts have fewer if they are of another language or kind"
-                    : "If the model's own texts have fewer, it tokenizes text otherwise: see "
-                      "convert --tokenizer";
-  PrintNote(input_name + ": " + share +
-            " % of the scored tokens are unknown words, which count as " +
-            "one word; perplexity without them is printed too. " + advice);
+  const char* const reason =
+      has_tokenizer ? "the text may be of another language or kind than the model's"
+                    : "the text may need the model's own tokenizer (convert --tokenizer)";
+  PrintNote(input_name + ": " + share + " % of the scored tokens are unknown words: " + reason);
 }
 
 }  // namespace kinglet

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <new>
 #include <optional>
@@ -36,12 +37,10 @@ Status CheckSubcommand(const std::string& word, const std::vector<std::string>& 
                                                         : "Did you mean " + near + "?"));
 }
 
-// The arguments with `help` and `help X` written as `--help` and `X --help`.
+// The arguments with `help`, `help X` and nothing written as `--help`, `X --help` and `--help`.
 Result<std::vector<std::string>> WithoutHelpCommand(std::vector<std::string> arguments,
                                                     const std::vector<std::string>& known) {
-  if (arguments.empty()) {
-    return UsageRefusal("a subcommand", "none. Run `kinglet help` for the list.");
-  }
+  if (arguments.empty()) return std::vector<std::string>{"--help"};
   if (arguments[0] == "help") {
     if (arguments.size() > 2) {
       return UsageRefusal("`kinglet help SUBCOMMAND`",
@@ -91,15 +90,18 @@ int RunCommand(const Command& command, Console& console) {
   std::vector<const char*> words = {"kinglet"};
   for (const std::string& word : *arguments) words.push_back(word.c_str());
 
+  Output out(1);
+  Console console = DescribeConsole(out);
+  if (console.columns > 0) program.arguments.FoldHelp(std::clamp<size_t>(console.columns, 50, 100));
   const Result<std::optional<std::string>> text =
       program.arguments.Parse(static_cast<int>(words.size()), words.data());
   if (!text.ok()) return Fail(text.status(), kUsage);
-  Output out(1);
   if (text->has_value()) {
+    // Without arguments the help is a message about a wrong command line.
+    if (argc <= 1) return std::fputs((*text)->c_str(), stderr), kUsage;
     out.Write(**text);
     return Written(out, Status());
   }
-  Console console = DescribeConsole(out);
   for (const Command& command : program.commands) {
     if (command.arguments.parsed()) return RunCommand(command, console);
   }

@@ -12,7 +12,6 @@
 #include "tools/interrupt.h"
 #include "tools/line_tokens.h"
 #include "tools/predictor.h"
-#include "tools/replicas.h"
 #include "tools/run_options.h"
 #include "tools/text_lines.h"
 #include "tools/word_choice.h"
@@ -66,7 +65,6 @@ Status Predict(const PredictOptions& options, Console& console) {
   predictions.top = options.top.value_or(options.top_p ? UINT32_MAX : kTop);
   predictions.top_p = options.top_p;
   predictions.json = options.run.json;
-  predictions.lanes = options.run.lanes;
   if (options.no_unk) {
     KINGLET_ASSIGN_OR_RETURN(predictions.excluded, UnknownTokenOf(*model, "--no-unk"));
   }
@@ -85,11 +83,12 @@ Status Predict(const PredictOptions& options, Console& console) {
   }
   predictions.prefix = options.prefix;
   predictions.next_characters = options.next;
-  KINGLET_ASSIGN_OR_RETURN(
-      Replicas replicas,
-      Replicas::Create(model, SessionOptions{}, options.run.lanes, options.run.threads));
+  SessionOptions session_options;
+  session_options.threads = static_cast<uint32_t>(options.run.threads);
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                           Session::Create(model, session_options));
   NoteInterrupts();
-  Predictor predictor(predictions, *model, replicas, console);
+  Predictor predictor(predictions, *model, *session, console);
   KINGLET_RETURN_IF_ERROR(predictor.Start());
   if (!options.ids.empty()) {
     KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
@@ -123,7 +122,7 @@ Command AddPredict(Arguments& program) {
   const auto options = std::make_shared<PredictOptions>();
   Arguments predict = program.AddSubcommand(
       "predict", "Print the most probable next tokens after each token of a text");
-  AddRunOptions(predict, options->run);
+  AddRunOptions(predict, options->run, "changes nothing: a text is one stream");
   predict
       .Add("--top", options->top,
            "number of next tokens to print, at most (default: 5; with --top-p all of them)")

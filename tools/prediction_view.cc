@@ -142,7 +142,7 @@ std::string PredictionView::Summary(const PredictionTally& tally) const {
   if (tally.predicted > 0) {
     const auto predicted = static_cast<double>(tally.predicted);
     std::snprintf(part, sizeof(part),
-                  ", perplexity %.9g, next word first in %.1f%%, among the top %zu in %.1f%%",
+                  ", perplexity %.5g, next word first in %.1f%%, among the top %zu in %.1f%%",
                   std::exp(-tally.log_probability / predicted),
                   100.0 * static_cast<double>(tally.first) / predicted, tally.top,
                   100.0 * static_cast<double>(tally.among_top) / predicted);

@@ -13,8 +13,7 @@
 namespace kinglet {
 namespace {
 
-// Tokens per chunk: at most kReadChunk, and fewer if the candidates of all lanes would exceed
-// kCandidates.
+// Tokens per chunk: at most kReadChunk, and fewer if their candidates would exceed kCandidates.
 constexpr size_t kReadChunk = 64;
 constexpr size_t kCandidates = size_t{1} << 20;
 // Most words with a prefix that are printed, in models of pieces.
@@ -22,35 +21,17 @@ constexpr uint32_t kMostBeginnings = 64;
 constexpr uint64_t kMostSteps = 10000;
 
 size_t ChunkOf(const PredictionOptions& options, const Model& model) {
-  const size_t candidates = options.lanes * std::min(options.top, model.vocabulary_size());
+  const size_t candidates = std::min(options.top, model.vocabulary_size());
   return std::clamp<size_t>(kCandidates / candidates, 1, kReadChunk);
 }
 
 }  // namespace
 
-// Replicas finds this overload by argument-dependent lookup.
-static bool SameBits(const PredictionAnswer& a, const PredictionAnswer& b) {
-  return SameBits(a.prefix_probability, b.prefix_probability) &&
-         std::equal(a.completions.begin(), a.completions.end(), b.completions.begin(),
-                    b.completions.end(),
-                    [](const TextCompletion& x, const TextCompletion& y) {
-                      return x.text == y.text && SameBits(x.log_probability, y.log_probability);
-                    }) &&
-         std::equal(a.next.begin(), a.next.end(), b.next.begin(), b.next.end(),
-                    [](const Candidate& x, const Candidate& y) {
-                      return x.id == y.id && SameBits(x.log_probability, y.log_probability);
-                    }) &&
-         std::equal(a.characters.begin(), a.characters.end(), b.characters.begin(),
-                    b.characters.end(), [](const NextCharacter& x, const NextCharacter& y) {
-                      return x.text == y.text && SameBits(x.probability, y.probability);
-                    });
-}
-
-Predictor::Predictor(const PredictionOptions& options, const Model& model, Replicas& replicas,
+Predictor::Predictor(const PredictionOptions& options, const Model& model, Session& session,
                      Console& console)
     : options_(options),
       model_(model),
-      replicas_(replicas),
+      session_(session),
       console_(console),
       view_(console, model.vocabulary()),
       chunk_(ChunkOf(options, model)) {}
@@ -97,31 +78,25 @@ Result<std::vector<PredictionAnswer>> Predictor::AnswerTokens(std::span<const ui
   std::vector<PredictionAnswer> answers;
   for (size_t i = 0; i < ids.size(); ++i) {
     KINGLET_RETURN_IF_ERROR(CheckInterrupt());
-    const uint64_t position = position_ + i;
     std::optional<double> log_probability;
-    if (!options_.json && replicas_.position() > 0) {
-      KINGLET_ASSIGN_OR_RETURN(log_probability, replicas_.LogProbability(ids[i], position));
+    if (!options_.json && session_.position() > 0) {
+      KINGLET_ASSIGN_OR_RETURN(log_probability, session_.LogProbability(ids[i]));
     }
-    KINGLET_RETURN_IF_ERROR(replicas_.Step(ids[i]));
-    const bool is_last = i + 1 == ids.size();
-    KINGLET_ASSIGN_OR_RETURN(
-        PredictionAnswer answer,
-        replicas_.AskEach<PredictionAnswer>(position, [&](Session& session, uint32_t lane) {
-          return AskForNext(session, lane, is_last);
-        }));
+    KINGLET_RETURN_IF_ERROR(session_.StepToken(ids[i]));
+    KINGLET_ASSIGN_OR_RETURN(PredictionAnswer answer, AskForNext(i + 1 == ids.size()));
     answer.log_probability = log_probability;
     answers.push_back(std::move(answer));
   }
   return answers;
 }
 
-Result<std::vector<Candidate>> Predictor::AskForWords(Session& session, uint32_t lane) const {
+Result<std::vector<Candidate>> Predictor::AskForWords() const {
   const uint32_t top = std::min(options_.top, model_.vocabulary_size());
-  if (options_.words) return session.TopKOf(*options_.words, top, lane);
-  if (!options_.excluded && !options_.top_p) return session.TopK(top, lane);
+  if (options_.words) return session_.TopKOf(*options_.words, top);
+  if (!options_.excluded && !options_.top_p) return session_.TopK(top);
   KINGLET_ASSIGN_OR_RETURN(std::vector<Candidate> best, options_.top_p
-                                                            ? session.TopP(*options_.top_p, lane)
-                                                            : session.TopK(top + 1, lane));
+                                                            ? session_.TopP(*options_.top_p)
+                                                            : session_.TopK(top + 1));
   if (options_.excluded) {
     std::erase_if(best, [&](const Candidate& word) { return word.id == *options_.excluded; });
   }
@@ -129,48 +104,46 @@ Result<std::vector<Candidate>> Predictor::AskForWords(Session& session, uint32_t
   return best;
 }
 
-Status Predictor::AskForCompletions(Session& session, uint32_t lane,
-                                    PredictionAnswer& answer) const {
+Status Predictor::AskForCompletions(PredictionAnswer& answer) const {
   CompletionOptions completions;
   completions.count = options_.top;
   completions.beam = std::clamp(options_.top, CompletionOptions().beam, kMostBeginnings);
-  const Before before = options_.spellings->After(session.last_token(lane));
+  const Before before = options_.spellings->After(session_.last_token(0));
   const std::string prefix = options_.spellings->WordStart(before) + *options_.prefix;
   TextPrefix texts(options_.spellings);
-  KINGLET_ASSIGN_OR_RETURN(answer.completions, texts.Best(session, lane, prefix, completions));
+  KINGLET_ASSIGN_OR_RETURN(answer.completions, texts.Best(session_, 0, prefix, completions));
   answer.steps = texts.steps();
   for (TextCompletion& word : answer.completions) {
     if (word.text.starts_with(' ')) word.text.erase(0, 1);
   }
   if (!options_.json) return Status();
   KINGLET_ASSIGN_OR_RETURN(answer.prefix_probability,
-                           texts.Probability(session, lane, prefix, kMostSteps));
+                           texts.Probability(session_, 0, prefix, kMostSteps));
   answer.steps += texts.steps();
   if (!options_.next_characters) return Status();
   KINGLET_ASSIGN_OR_RETURN(answer.characters,
-                           texts.NextCharacters(session, lane, prefix, kMostSteps));
+                           texts.NextCharacters(session_, 0, prefix, kMostSteps));
   answer.steps += texts.steps();
   return Status();
 }
 
-Result<PredictionAnswer> Predictor::AskForNext(Session& session, uint32_t lane,
-                                               bool is_last) const {
+Result<PredictionAnswer> Predictor::AskForNext(bool is_last) const {
   PredictionAnswer answer;
   if (options_.spellings != nullptr) {
     // People see which tokens were expected, and the words with the prefix after the last one.
     if (!options_.json) {
-      KINGLET_ASSIGN_OR_RETURN(answer.next, AskForWords(session, lane));
+      KINGLET_ASSIGN_OR_RETURN(answer.next, AskForWords());
     }
     if (options_.json || is_last) {
-      KINGLET_RETURN_IF_ERROR(AskForCompletions(session, lane, answer));
+      KINGLET_RETURN_IF_ERROR(AskForCompletions(answer));
     }
     return answer;
   }
-  KINGLET_ASSIGN_OR_RETURN(answer.next, AskForWords(session, lane));
+  KINGLET_ASSIGN_OR_RETURN(answer.next, AskForWords());
   if (!options_.prefix || !options_.json) return answer;
-  KINGLET_ASSIGN_OR_RETURN(answer.prefix_probability, session.ProbabilityOf(*options_.words, lane));
+  KINGLET_ASSIGN_OR_RETURN(answer.prefix_probability, session_.ProbabilityOf(*options_.words));
   if (options_.next_characters) {
-    KINGLET_ASSIGN_OR_RETURN(answer.characters, session.NextCharacters(*options_.prefix, lane));
+    KINGLET_ASSIGN_OR_RETURN(answer.characters, session_.NextCharacters(*options_.prefix));
   }
   return answer;
 }

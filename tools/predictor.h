@@ -15,11 +15,11 @@
 #include "runtime/model.h"
 #include "runtime/queries/next_characters.h"
 #include "runtime/queries/token_set.h"
+#include "runtime/session.h"
 #include "runtime/spellings.h"
 #include "runtime/text_prefix.h"
 #include "tools/console.h"
 #include "tools/prediction_view.h"
-#include "tools/replicas.h"
 
 namespace kinglet {
 
@@ -27,7 +27,6 @@ struct PredictionOptions {
   uint32_t top = 5;             // next tokens to print
   std::optional<double> top_p;  // at most as many as have this much probability together
   bool json = false;
-  size_t lanes = 1;
   std::optional<uint32_t> excluded;  // a word that must not be among them
   std::optional<TokenSet> words;     // only these words, without `excluded`
   // Print the probability of all words with this beginning, which `words` are, and of each
@@ -38,7 +37,7 @@ struct PredictionOptions {
   bool next_characters = false;
 };
 
-// The answer of one lane about a token of the text and the next one.
+// The answer about a token of the text and the next one.
 struct PredictionAnswer {
   std::optional<double> log_probability;  // of the token itself; nullopt for the first
   std::vector<Candidate> next;
@@ -52,7 +51,7 @@ struct PredictionAnswer {
 class Predictor {
  public:
   // All references must outlive the predictor.
-  Predictor(const PredictionOptions& options, const Model& model, Replicas& replicas,
+  Predictor(const PredictionOptions& options, const Model& model, Session& session,
             Console& console);
 
   // Feeds the model's start token, if it has one. JSON output omits its prediction: it has one line
@@ -69,15 +68,15 @@ class Predictor {
   // `first`: where the chunk begins in its sequence.
   Status FeedChunk(std::span<const uint32_t> ids, const TypedWords& typed, size_t first);
   Result<std::vector<PredictionAnswer>> AnswerTokens(std::span<const uint32_t> ids) const;
-  Result<std::vector<Candidate>> AskForWords(Session& session, uint32_t lane) const;
+  Result<std::vector<Candidate>> AskForWords() const;
   // `is_last`: of the tokens that are shown together.
-  Result<PredictionAnswer> AskForNext(Session& session, uint32_t lane, bool is_last) const;
-  Status AskForCompletions(Session& session, uint32_t lane, PredictionAnswer& answer) const;
+  Result<PredictionAnswer> AskForNext(bool is_last) const;
+  Status AskForCompletions(PredictionAnswer& answer) const;
   void WriteJson(uint64_t position, const PredictionAnswer& answer);
 
   const PredictionOptions& options_;
   const Model& model_;
-  Replicas& replicas_;
+  Session& session_;
   Console& console_;
   const PredictionView view_;
   const size_t chunk_;                       // tokens that are fed before their answers are shown

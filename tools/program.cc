@@ -1,5 +1,8 @@
 #include "tools/program.h"
 
+#include <initializer_list>
+#include <utility>
+
 #include "kernels/backend.h"
 
 namespace kinglet {
@@ -28,14 +31,23 @@ Program::Program() : arguments("Convert, run and inspect compressed language mod
   arguments.Footer(
       "Example:\n  kinglet score model.kgl --text test.txt\n\n"
       "`kinglet help SUBCOMMAND` lists the options of a subcommand.");
-  commands = {AddConvert(arguments),   AddScore(arguments),       AddPredict(arguments),
-              AddGenerate(arguments),  AddCount(arguments),       AddBench(arguments),
-              AddEmbed(arguments),     AddInspect(arguments),     AddVerify(arguments),
-              AddTranslate(arguments), AddFill(arguments),        AddTokenize(arguments),
-              AddRescore(arguments),   AddFilter(arguments),      AddTuneCache(arguments),
-              AddReport(arguments),    AddSensitivity(arguments), AddPlan(arguments),
-              AddDiff(arguments),      AddCompress(arguments),    AddDecompress(arguments),
-              AddType(arguments)};
+  const auto add = [this](const char* group, std::initializer_list<Command> members) {
+    for (Command command : members) {
+      command.arguments.Group(group);
+      commands.push_back(std::move(command));
+    }
+  };
+  add("Convert a checkpoint and look at the result",
+      {AddConvert(arguments), AddInspect(arguments), AddVerify(arguments)});
+  add("Run a model",
+      {AddScore(arguments), AddPredict(arguments), AddGenerate(arguments), AddTokenize(arguments),
+       AddEmbed(arguments), AddFill(arguments), AddTranslate(arguments)});
+  add("Use a model: speech, corpora, archives, keyboards",
+      {AddRescore(arguments), AddFilter(arguments), AddCompress(arguments),
+       AddDecompress(arguments), AddType(arguments)});
+  add("Measure",
+      {AddCount(arguments), AddBench(arguments), AddReport(arguments), AddDiff(arguments)});
+  add("Search and plan", {AddTuneCache(arguments), AddSensitivity(arguments), AddPlan(arguments)});
 }
 
 std::vector<std::string> CommandNames(const Program& program) {

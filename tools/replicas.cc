@@ -31,11 +31,6 @@ Status Replicas::Reset() {
   return Status();
 }
 
-Status Replicas::Encode(std::span<const uint32_t> source) {
-  for (const uint32_t lane : lanes_) KINGLET_RETURN_IF_ERROR(session_->Encode(source, lane));
-  return Status();
-}
-
 Result<double> Replicas::LogProbability(uint32_t id, uint64_t position) {
   std::fill(ids_.begin(), ids_.end(), id);
   KINGLET_RETURN_IF_ERROR(session_->LogProbabilityLanes(lanes_, ids_, answers_));

@@ -31,7 +31,6 @@ class Replicas {
   // The session's functions of these names, on all lanes. Errors: those of the session.
   Status Step(uint32_t id);
   Status Reset();
-  Status Encode(std::span<const uint32_t> source);
   // Feeds the ids and writes log p of each one after those before it, as Session::StepMany.
   // `position` is that of the first id; errors as LogProbability.
   Status Score(std::span<const uint32_t> ids, uint64_t position, std::span<double> out,

@@ -9,7 +9,6 @@ namespace kinglet {
 namespace {
 
 constexpr size_t kMaxThreads = 1024;
-constexpr size_t kMaxLanes = 65536;
 
 }  // namespace
 
@@ -51,9 +50,9 @@ void AddTeamOptions(Arguments& arguments, RunOptions& options, const std::string
       .ShowDefault();
 }
 
-void AddRunOptions(Arguments& arguments, RunOptions& options) {
+void AddRunOptions(Arguments& arguments, RunOptions& options, const std::string& lanes) {
   AddModelOptions(arguments, options);
-  AddTeamOptions(arguments, options, "run N lanes of one session and require identical results");
+  AddTeamOptions(arguments, options, lanes);
 }
 
 Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options) {

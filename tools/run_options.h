@@ -24,6 +24,7 @@ struct RunOptions {
 
 // Declares M.kgl and --backend. `options` outlives the parsing.
 void AddModelChoice(Arguments& arguments, RunOptions& options);
+inline constexpr size_t kMaxLanes = 65536;
 // Declares --threads and --lanes, whose help is `lanes`. `options` outlives the parsing.
 void AddTeamOptions(Arguments& arguments, RunOptions& options, const std::string& lanes);
 // Declares M.kgl, --backend and --json. `options` outlives the parsing.
@@ -33,8 +34,8 @@ void AddThreads(Arguments& arguments, size_t& threads);
 // Declares --progress, which ProgressFormOf reads.
 void AddProgress(Arguments& arguments, std::string& progress);
 ProgressForm ProgressFormOf(const std::string& progress, const Console& console);
-// AddModelOptions, and --threads and --lanes. `options` outlives the parsing.
-void AddRunOptions(Arguments& arguments, RunOptions& options);
+// AddModelOptions and AddTeamOptions. `options` outlives the parsing.
+void AddRunOptions(Arguments& arguments, RunOptions& options, const std::string& lanes);
 
 Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options);
 // Like OpenModel, with every weight of the file kept in memory, for callers that read the weights.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/scored_stream.h"
+#include "runtime/sentence_scorer.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"
 #include "tools/replicas.h"
@@ -19,10 +20,13 @@
 #include "tools/score_pairs.h"
 #include "tools/score_protocol.h"
 #include "tools/score_report.h"
-#include "tools/score_token.h"
 #include "tools/words.h"
 
 namespace kinglet {
+
+// Replicas finds this overload by argument-dependent lookup.
+static bool SameBits(const TokenPlace& a, const TokenPlace& b) { return a == b; }
+
 namespace {
 
 // Tokens scored between two writes of output and progress.
@@ -31,6 +35,7 @@ constexpr uint64_t kScoreChunk = 256;
 struct ScoreOptions {
   RunOptions run;
   std::string ids, text, pairs;
+  size_t replicas = 1;
   std::optional<uint64_t> block;
   uint64_t context = 0;
   std::string empty_cache;  // empty: "normalised" with --lines, otherwise "reference"
@@ -41,6 +46,7 @@ struct ScoreOptions {
   PlaceQuestions places;
   std::string by, counts;
 
+  bool blocks_in_lanes() const { return block && run.lanes > 1; }
   const std::string& path() const { return !ids.empty() ? ids : !text.empty() ? text : pairs; }
   // The name of the text in messages.
   std::string input_name() const { return path() == "-" ? std::string(kStandardInput) : path(); }
@@ -51,20 +57,35 @@ struct ScoreOptions {
   }
 };
 
-// A difference between lanes already names its position.
+// A difference between replicas already names its position.
 Status AtPosition(uint64_t position, const Status& status) {
   if (status.code() == KINGLET_MISMATCH) return status;
   return Status(status.code(), "position " + std::to_string(position) + ": " + status.message());
 }
 
+// Queries for the token `id` that follows, at `position` of the text.
+Result<ScoredToken> ScoreToken(const PlaceQuestions& questions, uint32_t id, uint64_t position,
+                               Replicas& replicas) {
+  ScoredToken token;
+  KINGLET_ASSIGN_OR_RETURN(token.log_probability, replicas.LogProbability(id, position));
+  if (!questions.any()) return token;
+  KINGLET_ASSIGN_OR_RETURN(
+      token.place, replicas.AskEach<TokenPlace>(position, [&](Session& session, uint32_t lane) {
+        return AskForPlace(questions, id, session, lane);
+      }));
+  return token;
+}
+
 // Scores a text whose tokens come in pieces, and holds the tokens that are still needed.
 class Scorer {
  public:
-  Scorer(const ScoreOptions& options, const Model& model, Replicas& replicas, ScoreReport& report,
-         Console& console)
+  // `lanes` scores blocks in lanes; null unless options.blocks_in_lanes().
+  Scorer(const ScoreOptions& options, const Model& model, Replicas& replicas, SentenceScorer* lanes,
+         ScoreReport& report, Console& console)
       : options_(options),
         model_(model),
         replicas_(replicas),
+        lanes_(lanes),
         stream_(ScoredStream(model.file().description(), {})),
         first_predicted_(FirstPredicted(model.file().description())),
         report_(report),
@@ -118,14 +139,18 @@ class Scorer {
 
   uint64_t End() const { return first_ + stream_.size(); }
   uint32_t At(uint64_t at) const { return stream_[at - first_]; }
-  bool AsksEach() const { return options_.places.any(); }
+  bool AsksEach() const { return options_.places.any() && lanes_ == nullptr; }
+  // Tokens that are scored together.
+  uint64_t Chunk() const {
+    return lanes_ == nullptr ? kScoreChunk : options_.run.lanes * BlockStep();
+  }
 
   // Scores the tokens that no later token of their chunk is missing for; of a text that has ended,
   // all.
   Status ScoreAdded(bool ended) {
     for (; at_ < End(); ++at_) {
       const bool known = AsksEach() || at_ < known_first_ + known_.size();
-      if (!known && !ended && at_ - 1 + kScoreChunk >= End()) break;
+      if (!known && !ended && at_ - 1 + Chunk() >= End()) break;
       const uint64_t position = TextPosition(at_);
       const Result<ScoredToken> token = ScorePosition(at_);
       if (!token.ok()) return token.status();
@@ -165,11 +190,11 @@ class Scorer {
 
   // Scores the token of the stream at `at`, after those before it.
   Result<ScoredToken> ScorePosition(uint64_t at) {
-    ScoredToken token;
     if (!AsksEach()) {
-      if (at >= known_first_ + known_.size()) KINGLET_RETURN_IF_ERROR(ReadAhead(at));
-      token.log_probability = known_[at - known_first_];
-      return token;
+      if (at >= known_first_ + known_.size()) {
+        KINGLET_RETURN_IF_ERROR(lanes_ == nullptr ? ReadAhead(at) : ScoreBlocks(at));
+      }
+      return known_[at - known_first_];
     }
     KINGLET_ASSIGN_OR_RETURN(uint64_t fed, BeginFeeding(at));
     for (; fed < at; ++fed) KINGLET_RETURN_IF_ERROR(replicas_.Step(At(fed)));
@@ -190,11 +215,38 @@ class Scorer {
     const Status status = replicas_.Score(fed, TextPosition(begin), out, processed);
     if (!status.ok()) return AtPosition(TextPosition(begin + processed), status);
     known_first_ = at;
-    known_.assign(out.begin() + static_cast<ptrdiff_t>(at - begin), out.end());
+    known_.clear();
+    for (uint64_t i = at - begin; i < out.size(); ++i) known_.push_back({out[i], {}});
     const Result<double> last = replicas_.LogProbability(At(end), TextPosition(end));
     if (!last.ok()) return AtPosition(TextPosition(end), last.status());
-    known_.push_back(*last);
+    known_.push_back({*last, {}});
     return Status();
+  }
+
+  // Scores the blocks from `at` on, one in each lane, or as many as there are tokens for.
+  Status ScoreBlocks(uint64_t at) {
+    const std::span<const uint32_t> stream(stream_);
+    uint64_t begin = at - 1 - first_, taken = 0;
+    known_first_ = at;
+    known_.clear();
+    return lanes_->Run(
+        [&](SentenceStream& block) {
+          if (taken == options_.run.lanes || begin + 1 >= stream.size()) return false;
+          ++taken;
+          block = BlockAt(stream, begin, BlockStep(), options_.context);
+          begin += BlockStep();
+          return true;
+        },
+        [&](uint64_t /*index*/, std::span<const ScoredToken> tokens) {
+          known_.insert(known_.end(), tokens.begin(), tokens.end());
+          return Status();
+        },
+        [&](uint64_t index, size_t token) {
+          const uint64_t from = at - 1 + index * BlockStep();
+          const uint64_t overlap = std::min(from, options_.context);
+          return "position " + std::to_string(TextPosition(from - overlap + token));
+        },
+        options_.places);
   }
 
   std::string Protocol() const {
@@ -205,6 +257,7 @@ class Scorer {
   const ScoreOptions& options_;
   const Model& model_;
   Replicas& replicas_;
+  SentenceScorer* lanes_;
   std::vector<uint32_t> stream_;  // from its token first_ on
   uint64_t first_ = 0;
   uint64_t at_ = 1;  // of the stream: the next token to score
@@ -217,9 +270,9 @@ class Scorer {
   Console& console_;
   const bool tokens_on_terminal_;
   std::optional<Progress> progress_;
-  // Log-probabilities of the stream's tokens from known_first_ on that were read ahead.
+  // The stream's tokens from known_first_ on that were scored ahead.
   uint64_t known_first_ = 1;
-  std::vector<double> known_;
+  std::vector<ScoredToken> known_;
 };
 
 // Refuses blocks that are longer than the model has positions.
@@ -256,8 +309,15 @@ Status Score(const ScoreOptions& options, Console& console) {
       options.empty_cache == "normalised" ? EmptyCache::kNormalised : EmptyCache::kReference;
   KINGLET_ASSIGN_OR_RETURN(
       Replicas replicas,
-      Replicas::Create(model, session_options, options.run.lanes, options.run.threads));
-  Scorer scorer(options, *model, replicas, report, console);
+      Replicas::Create(model, session_options, options.replicas, options.run.threads));
+  std::optional<SentenceScorer> lanes;
+  if (options.blocks_in_lanes()) {
+    session_options.lanes = static_cast<uint32_t>(options.run.lanes);
+    session_options.threads = static_cast<uint32_t>(options.run.threads);
+    KINGLET_ASSIGN_OR_RETURN(SentenceScorer made, SentenceScorer::Create(model, session_options));
+    lanes.emplace(std::move(made));
+  }
+  Scorer scorer(options, *model, replicas, lanes ? &*lanes : nullptr, report, console);
   if (options.text.empty()) {
     KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
                              ReadIdSequence(options.ids, model->vocabulary_size()));
@@ -282,6 +342,15 @@ Status CheckScoreInput(const ScoreOptions& options) {
     if (!given || !options.block) continue;
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", name, "no --block with it",
                            std::to_string(*options.block));
+  }
+  if (options.replicas > 1) {
+    for (const auto& [name, given] : {std::pair("--lines", options.lines),
+                                      {"--pairs", !options.pairs.empty()},
+                                      {"--lanes", options.run.lanes > 1}}) {
+      if (!given) continue;
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--replicas",
+                             std::string("no ") + name + " with it", "both");
+    }
   }
   if (options.lines && !options.pairs.empty()) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--lines",
@@ -317,7 +386,14 @@ Command AddScore(Arguments& program) {
   const auto options = std::make_shared<ScoreOptions>();
   Arguments score =
       program.AddSubcommand("score", "Log-probability of every token, and perplexity");
-  AddRunOptions(score, options->run);
+  AddRunOptions(score, options->run,
+                "score N lines, pairs or blocks at once; any other text is one stream");
+  score
+      .Add("--replicas", options->replicas,
+           "score the text in N lanes of one session and fail where one differs by a bit")
+      .Between(size_t{1}, kMaxLanes)
+      .Placeholder("N")
+      .ShowDefault();
   score.Add("--ids", options->ids, "token ids: text, separated by white space, or .npy")
       .Placeholder(kFileOrStandardInput);
   score.Add("--text", options->text, "text; each line end becomes <eos>")
@@ -342,8 +418,7 @@ Command AddScore(Arguments& program) {
       .OneOf({"reference", "normalised"});
   Option lines = score.AddFlag(
       "--lines", options->lines,
-      "every line is a sentence of its own: a fresh state, the family's begin and end tokens; "
-      "--lanes K scores K lines at once");
+      "every line is a sentence of its own: a fresh state, the family's begin and end tokens");
   score
       .AddFlag("--no-bos", options->no_begin,
                "no begin token: the first word of a line is not scored")

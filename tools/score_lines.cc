@@ -72,9 +72,9 @@ class LinePrinter {
       return;
     }
     char text[96];
-    std::snprintf(text, sizeof(text), "%8llu %18.*g %8llu %8llu\n",
-                  static_cast<unsigned long long>(lines_), report_.digits(),
-                  report_.InUnit(totals.logprob()),
+    std::snprintf(text, sizeof(text), "%8llu %12s %8llu %8llu\n",
+                  static_cast<unsigned long long>(lines_),
+                  ShortNumber(report_.InUnit(totals.logprob())).c_str(),
                   static_cast<unsigned long long>(totals.scored()),
                   static_cast<unsigned long long>(totals.unknown()));
     console_.out.Write(text);
@@ -146,11 +146,11 @@ Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
   std::deque<TokenSequence> begun;  // not printed yet
   Status read;
   const Status ran = scorer.Run(
-      [&](std::vector<uint32_t>& stream) {
+      [&](SentenceStream& stream) {
         Result<std::optional<TokenSequence>> sentence = sentences.Next();
         read = sentence.status();
         if (!sentence.ok() || !*sentence) return false;
-        stream = Framed(frame, (*sentence)->ids);
+        stream.tokens = Framed(frame, (*sentence)->ids);
         begun.push_back(*std::move(*sentence));
         return true;
       },
@@ -160,7 +160,7 @@ Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
         // Who writes a line into a pipe may wait for its answer.
         return input == "-" ? console.out.Flush() : Status();
       },
-      [&](uint64_t index) { return input_name + ": line " + std::to_string(index + 1); },
+      [&](uint64_t index, size_t) { return input_name + ": line " + std::to_string(index + 1); },
       options.places);
   KINGLET_RETURN_IF_ERROR(ran);
   KINGLET_RETURN_IF_ERROR(read);

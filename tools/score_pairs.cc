@@ -3,32 +3,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "converters/texts/pair_file.h"
+#include "runtime/sentence_scorer.h"
 #include "tools/json_lines.h"
-#include "tools/replicas.h"
 #include "tools/score_protocol.h"
-#include "tools/score_token.h"
 
 namespace kinglet {
 namespace {
-
-// Scores the tokens of the target after the source, with identical results from all lanes.
-Status ScorePair(const SentencePair& pair, const PlaceQuestions& places, Replicas& replicas,
-                 std::vector<ScoredToken>& scored) {
-  KINGLET_RETURN_IF_ERROR(CheckPair(pair, replicas.model()));
-  KINGLET_RETURN_IF_ERROR(replicas.Encode(pair.source));
-  uint32_t fed = *replicas.model().file().description().start_token;
-  for (const uint32_t id : pair.target) {
-    KINGLET_RETURN_IF_ERROR(replicas.Step(fed));
-    KINGLET_ASSIGN_OR_RETURN(const ScoredToken token,
-                             ScoreToken(places, id, scored.size(), replicas));
-    scored.push_back(token);
-    fed = id;
-  }
-  return Status();
-}
 
 Status PrintPairsSummary(const RunOptions& run, const std::string& path, uint64_t sentences,
                          const Model& model, ScoreReport& report) {
@@ -60,16 +45,34 @@ Status ScorePairs(const RunOptions& run, const std::string& path, const PlaceQue
   }
   KINGLET_ASSIGN_OR_RETURN(const std::vector<SentencePair> pairs,
                            ReadPairs(path, *description.start_token));
-  KINGLET_ASSIGN_OR_RETURN(Replicas replicas,
-                           Replicas::Create(model, SessionOptions{}, run.lanes, run.threads));
-  for (size_t i = 0; i < pairs.size(); ++i) {
-    std::vector<ScoredToken> tokens;
-    const Status status = ScorePair(pairs[i], places, replicas, tokens);
-    if (!status.ok()) return InSentence(i, status);
-    report.BeginText("sentence", i);
-    for (size_t t = 0; t < tokens.size(); ++t) report.Add(t, pairs[i].target[t], tokens[t]);
-    KINGLET_RETURN_IF_ERROR(console.out.status());
-  }
+  SessionOptions options;
+  options.lanes = static_cast<uint32_t>(run.lanes);
+  options.threads = static_cast<uint32_t>(run.threads);
+  KINGLET_ASSIGN_OR_RETURN(SentenceScorer scorer, SentenceScorer::Create(model, options));
+  size_t taken = 0;
+  Status checked;
+  const Status ran = scorer.Run(
+      [&](SentenceStream& stream) {
+        if (taken == pairs.size()) return false;
+        const SentencePair& pair = pairs[taken];
+        checked = CheckPair(pair, *model);
+        if (!checked.ok()) checked = InSentence(taken, checked);
+        stream.source = pair.source;
+        stream.tokens = {*description.start_token};
+        stream.tokens.insert(stream.tokens.end(), pair.target.begin(), pair.target.end());
+        ++taken;
+        return checked.ok();
+      },
+      [&](uint64_t sentence, std::span<const ScoredToken> tokens) {
+        report.BeginText("sentence", sentence);
+        for (size_t t = 0; t < tokens.size(); ++t) {
+          report.Add(t, pairs[sentence].target[t], tokens[t]);
+        }
+        return console.out.status();
+      },
+      [](uint64_t sentence, size_t) { return "sentence " + std::to_string(sentence); }, places);
+  KINGLET_RETURN_IF_ERROR(ran);
+  KINGLET_RETURN_IF_ERROR(checked);
   return PrintPairsSummary(run, path, pairs.size(), *model, report);
 }
 

@@ -95,8 +95,8 @@ void ScoreReport::PrintToken(uint64_t position, uint32_t id, const ScoredToken& 
     std::snprintf(text, sizeof(text), "%8llu ", static_cast<unsigned long long>(number_->second));
     line += text;
   }
-  std::snprintf(text, sizeof(text), "%8llu %8u %18.*g", static_cast<unsigned long long>(position),
-                id, digits_, InUnit(value));
+  std::snprintf(text, sizeof(text), "%8llu %8u %12s", static_cast<unsigned long long>(position), id,
+                ShortNumber(InUnit(value)).c_str());
   line += text;
   if (options_.hex) line += "  " + HexBits(value, *model_);
   if (place.rank) {
@@ -122,7 +122,7 @@ void ScoreReport::PrintBins() const {
       console_->out.Write(LossBinJson(options_.by, bin, digits_));
       continue;
     }
-    console_->out.Write(options_.by + " " + bin.Range() + ": " + NumberText(bin.nll(), *model_) +
+    console_->out.Write(options_.by + " " + bin.Range() + ": " + ShortNumber(bin.nll()) +
                         " nats per token, " + Grouped(bin.tokens) + " tokens\n");
   }
 }
@@ -153,7 +153,7 @@ Status ScoreReport::Finish(const std::string& head, const std::string& input_nam
   const auto print = [this](const char* name, const std::string& value) {
     console_->out.Write(FactLine(name, value));
   };
-  const auto number = [this](double value) { return NumberText(value, *model_); };
+  const auto number = ShortNumber;
   console_->out.Write(head);
   print("scored", Grouped(all_.scored()));
   print("nll", number(all_.nll()) + " nats per token");

@@ -53,7 +53,6 @@ class ScoreReport {
   // `logprob` in the unit that is printed.
   double InUnit(double logprob) const;
   JsonLine NewLine() const { return JsonLine(digits_); }
-  int digits() const { return digits_; }
 
   // Ends the table, or prints the bins, the summary that `line` begins, and a warning on standard
   // error if many words are unknown. `size` is the size of the scored text, if the text is known.

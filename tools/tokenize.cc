@@ -22,7 +22,7 @@ namespace {
 
 struct TokenizeOptions {
   TokenizerChoice tokenizer;
-  bool jsonl = false;
+  bool jsonl = false, json = false;
   bool decode = false;
 };
 
@@ -176,6 +176,7 @@ Command AddTokenize(Arguments& program) {
       .Required()
       .Placeholder("");
   tokenize.AddFlag("--lowercase", choice.lower_case, "lower-case the text first");
+  tokenize.AddFlag("--json", options->json, "changes nothing: the output is JSON Lines");
   tokenize.AddFlag("--jsonl", options->jsonl,
                    "each line is a JSON string, or {\"hex\":\"..\"} for any bytes");
   tokenize.AddFlag("--decode", options->decode,

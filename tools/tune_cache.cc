@@ -62,7 +62,7 @@ void PrintJson(const TunedCache& tuned, const TokenSequence& sequence, Console& 
 }
 
 std::string ScoredText(const ScoredCache& scored) {
-  std::string text = NumberText(std::exp(scored.loss));
+  std::string text = ShortNumber(std::exp(scored.loss));
   if (!scored.cache) return text + ", no cache";
   return text + ", cache " + std::to_string(scored.cache->capacity) + ", lambda " +
          NumberText(scored.cache->lambda) + ", theta " + NumberText(scored.cache->theta);
@@ -79,7 +79,7 @@ void PrintText(const TunedCache& tuned, const TokenSequence& sequence, Console& 
   row("lambda", "theta", "perplexity", "accepted");
   for (const SearchedPoint& point : tuned.search.path) {
     row(NumberText(point.parameters.lambda), NumberText(point.parameters.theta),
-        NumberText(std::exp(point.loss)), point.accepted ? "*" : "");
+        ShortNumber(std::exp(point.loss)), point.accepted ? "*" : "");
   }
   const auto print = [&console](const char* name, const std::string& value) {
     console.out.Write(FactLine(name, value));

@@ -64,7 +64,7 @@ Status Verify(const VerifyOptions& options, Console& console) {
   text += facts.golden.positions == 0 ? "; no golden values"
                                       : "; " + Grouped(facts.golden.positions) +
                                             " golden values replayed, largest difference " +
-                                            NumberText(facts.golden.largest_difference);
+                                            ShortNumber(facts.golden.largest_difference);
   console.out.Write(text + "\n");
   return Status();
 }

@@ -42,9 +42,9 @@ std::vector<GoldenSentence> ScoreSentences(const std::string& file, const std::s
   std::vector<GoldenSentence> scored;
   size_t taken = 0;
   const Status status = scorer.Run(
-      [&](std::vector<uint32_t>& stream) {
+      [&](SentenceStream& stream) {
         if (taken == sentences.size()) return false;
-        stream = Framed(frame, sentences[taken++]);
+        stream.tokens = Framed(frame, sentences[taken++]);
         return true;
       },
       [&](uint64_t index, std::span<const ScoredToken> tokens) {
@@ -54,7 +54,7 @@ std::vector<GoldenSentence> ScoreSentences(const std::string& file, const std::s
         for (const ScoredToken& token : tokens) sentence.loss -= token.log_probability;
         return Status();
       },
-      [](uint64_t index) { return std::to_string(index); });
+      [](uint64_t index, size_t) { return std::to_string(index); });
   EXPECT_TRUE(status.ok()) << status.message();
   return scored;
 }

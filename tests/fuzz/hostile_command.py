@@ -133,7 +133,7 @@ def arguments_for(kind: str, paths: list[pathlib.Path], mutants: list[pathlib.Pa
         return chance.choice([
             ["verify", mutant], ["inspect", mutant], ["tokenize", mutant],
             ["tokenize", mutant, "--decode"], ["count", mutant, "--bin-counts", "1,1"],
-            ["score", mutant, "--text", str(text), "--rank", "--lanes", "2"],
+            ["score", mutant, "--text", str(text), "--rank", "--replicas", "2"],
             ["predict", mutant], ["generate", mutant, "--tokens", "4"], ["embed", mutant],
             ["fill", mutant], ["translate", mutant], ["diff", mutant, str(chance.choice(mutants))],
             ["filter", mutant, "--max-ppl", "100"],

@@ -24,9 +24,9 @@ std::vector<std::vector<double>> Score(const std::shared_ptr<const Model>& model
     scored.clear();
     size_t taken = 0;
     const Status status = scorer.Run(
-        [&](Sentence& stream) {
+        [&](SentenceStream& stream) {
           if (taken == streams.size()) return false;
-          stream = streams[taken++];
+          stream.tokens = streams[taken++];
           return true;
         },
         [&](uint64_t index, std::span<const ScoredToken> tokens) {
@@ -35,7 +35,7 @@ std::vector<std::vector<double>> Score(const std::shared_ptr<const Model>& model
           for (const ScoredToken& token : tokens) scored.back().push_back(token.log_probability);
           return Status();
         },
-        [](uint64_t index) { return "line " + std::to_string(index); });
+        [](uint64_t index, size_t) { return "line " + std::to_string(index); });
     EXPECT_TRUE(status.ok()) << status.message();
   }
   return scored;
@@ -67,15 +67,17 @@ TEST(SentenceScorer, ErrorsNameTheSentence) {
   const auto model = ModelOf(TinyTransformer());
   auto scorer = *SentenceScorer::Create(model, {.lanes = 2});
   size_t taken = 0;
-  const auto name = [](uint64_t index) { return "line " + std::to_string(index + 1); };
-  const auto next = [&](Sentence& stream) {
-    stream = {1, taken == 1 ? 99u : 2u};
+  const auto name = [](uint64_t index, size_t at) {
+    return "line " + std::to_string(index + 1) + ", token " + std::to_string(at);
+  };
+  const auto next = [&](SentenceStream& stream) {
+    stream.tokens = {1, taken == 1 ? 99u : 2u};
     return taken++ < 3;
   };
   const auto ignore = [](uint64_t, std::span<const ScoredToken>) { return Status(); };
   const Status status = scorer.Run(next, ignore, name);
   EXPECT_EQ(status.code(), KINGLET_ID_OUT_OF_RANGE);
-  EXPECT_TRUE(status.message().starts_with("line 2: ")) << status.message();
+  EXPECT_TRUE(status.message().starts_with("line 2, token 1: ")) << status.message();
   taken = 2;
   const auto stop = [](uint64_t, std::span<const ScoredToken>) {
     return Status(KINGLET_IO_ERROR, "full");

@@ -156,17 +156,28 @@ TEST(CountReport, TextHasALineForEachComponent) {
     return std::count(text.begin(), text.end(), '\n');
   };
   const auto components = static_cast<std::ptrdiff_t>(counts.micronet.components.size());
-  const std::string micronet = MicronetText(counts.micronet, kSource);
+  CountBasis all = kSource;
+  all.all_layers = true;
+  const std::string micronet = MicronetText(counts.micronet, all);
   EXPECT_EQ(lines(micronet), 7 + 3 + components);
   // Without a cache the notebook's softmax counts one addition less.
   EXPECT_NE(micronet.find("              -1  "), std::string::npos) << micronet;
-  EXPECT_NE(micronet.find("17,427,386.758"), std::string::npos) << micronet;
+  EXPECT_NE(micronet.find("17,427,387"), std::string::npos) << micronet;
   const std::string executed = ExecutedText(counts.executed, {}, kSource);
   EXPECT_NE(executed.find("paths of a test"), std::string::npos);
   const auto compared = Compare(counts.micronet.components, counts.executed.components);
   const auto reasons = static_cast<std::ptrdiff_t>(SumByReason(compared).size());
-  EXPECT_EQ(lines(CompareText(compared, kSource)),
+  EXPECT_EQ(lines(CompareText(compared, all)),
             3 + 3 + std::ptrdiff_t(compared.size()) + 2 + reasons);
+  // Eight equal layers are one row for each component, and a line says so.
+  const std::string folded = MicronetText(counts.micronet, kSource);
+  EXPECT_NE(folded.find("\nlayers.* x 8: "), std::string::npos) << folded;
+  const auto of_layers = std::count_if(
+      counts.micronet.components.begin(), counts.micronet.components.end(),
+      [](const Component& component) { return component.name.starts_with("layers."); });
+  EXPECT_EQ(lines(folded), lines(micronet) + 1 - of_layers * 7 / 8);
+  EXPECT_NE(folded.substr(folded.find("\ntotal")), "");
+  EXPECT_EQ(folded.substr(folded.find("\ntotal")), micronet.substr(micronet.find("\ntotal")));
   std::istringstream json(CompareJson(compared));
   std::string line;
   for (size_t i = 0; std::getline(json, line); ++i) {

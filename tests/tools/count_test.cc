@@ -216,8 +216,8 @@ TEST_F(CountTranslationsTest, TextForPeople) {
   for (const std::string arguments : {"--rules micronet-2019", "--rules executed", "--compare"}) {
     const Outcome outcome = folder_.Run("count m.kgl --pairs pairs.txt " + arguments);
     EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
-    EXPECT_NE(outcome.out.find("layers.1.source.attention.values"), std::string::npos);
-    EXPECT_NE(outcome.out.find("encoder.layers.1.qkv"), std::string::npos);
+    EXPECT_NE(outcome.out.find("source.attention.values"), std::string::npos);
+    EXPECT_NE(outcome.out.find("encoder.layers."), std::string::npos);
   }
   const Outcome outcome = folder_.Run("count m.kgl --pairs pairs.txt");
   EXPECT_NE(outcome.out.find("for each of 4 source tokens; 5 target tokens"), std::string::npos)

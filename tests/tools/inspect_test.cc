@@ -186,6 +186,11 @@ TEST(Inspect, PeopleGetATable) {
   EXPECT_NE(outcome.out.find("9-bit, a scale per row, pruned "), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("neural cache"), std::string::npos);
   EXPECT_NE(outcome.out.find("layers.0.qkv.weight"), std::string::npos);
+  folder.WriteModel("equal.kgl", TinyMicronet());
+  const Outcome folded = folder.Run("inspect equal.kgl"),
+                all = folder.Run("inspect equal.kgl --all");
+  EXPECT_NE(folded.out.find("layers.*.qkv.weight"), std::string::npos) << folded.out;
+  EXPECT_NE(all.out.find("layers.1.qkv.weight"), std::string::npos) << all.out;
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 // Behaviour that all subcommands share: exit statuses, usage errors, streams.
 #include <gtest/gtest.h>
 
+#include <sstream>
+#include <string>
+
 #include "tests/tools/run_command.h"
 
 namespace kinglet::main_test {
@@ -31,9 +34,30 @@ TEST_F(MainTest, HelpAndVersionSucceed) {
   }
 }
 
+// Without arguments the help is a message.
+TEST_F(MainTest, NoArgumentsPrintTheHelp) {
+  const Outcome alone = folder_.Run("");
+  EXPECT_EQ(alone.exit_status, 2);
+  EXPECT_EQ(alone.out, "");
+  EXPECT_EQ(alone.error, folder_.Run("--help").out);
+}
+
+TEST_F(MainTest, HelpFitsATerminal) {
+  for (const Command& command : Program().commands) {
+    const std::string name = command.arguments.name();
+    std::istringstream help(folder_.Run("help " + name).out);
+    for (std::string line; std::getline(help, line);) {
+      // Names and placeholders of options, the usage line and examples stay whole.
+      const bool is_whole = line.starts_with("  -") || line.starts_with("Usage") ||
+                            line.starts_with("  kinglet") || line.starts_with("  printf");
+      const bool is_one_word = line.find(' ', line.find_first_not_of(' ')) == line.npos;
+      EXPECT_TRUE(is_whole || is_one_word || line.size() <= 80) << name << ": " << line;
+    }
+  }
+}
+
 TEST_F(MainTest, WrongCommandLinesAreUsageErrors) {
-  for (const char* arguments : {"",
-                                "unheard",
+  for (const char* arguments : {"unheard",
                                 "''",
                                 "count",
                                 "count m.kgl --rules hearsay",

@@ -67,7 +67,7 @@ class OnednnTest : public testing::Test {
 TEST_F(OnednnTest, TheDemoModelsGoldensWithLanes) {
   ASSERT_EQ(folder_.Run("convert " + kDemo + " -o demo.kgl").exit_status, 0);
   const auto tokens =
-      Tokens("demo.kgl --backend onednn --lanes 8 --threads 2 --ids " + kDemo + "/tokens.txt");
+      Tokens("demo.kgl --backend onednn --replicas 8 --threads 2 --ids " + kDemo + "/tokens.txt");
   std::ifstream golden(kDemo + "/golden_f64.tsv");
   size_t position = 0, id = 0, values = 0;
   for (double expected = 0; golden >> position >> id >> expected; ++values) {
@@ -82,15 +82,15 @@ TEST_F(OnednnTest, TheDemoModelsGoldensWithLanes) {
 
 TEST_F(OnednnTest, LanesAndThreadsGiveTheSameBitsFromEightOnAndAreNearBelow) {
   const std::string score = "m.kgl --ids ids.txt --backend ";
-  const auto eight = Tokens(score + "onednn --lanes 8");
-  EXPECT_EQ(Tokens(score + "onednn --lanes 64"), eight);
-  EXPECT_EQ(Tokens(score + "onednn --lanes 21 --threads 2"), eight);
-  EXPECT_EQ(Tokens(score + "onednn --lanes 8", "ONEDNN_DEFAULT_FPMATH_MODE=BF16"), eight);
+  const auto eight = Tokens(score + "onednn --replicas 8");
+  EXPECT_EQ(Tokens(score + "onednn --replicas 64"), eight);
+  EXPECT_EQ(Tokens(score + "onednn --replicas 21 --threads 2"), eight);
+  EXPECT_EQ(Tokens(score + "onednn --replicas 8", "ONEDNN_DEFAULT_FPMATH_MODE=BF16"), eight);
   const auto reference = Tokens(score + "ref");
   EXPECT_NE(eight, reference);
   ExpectNear(eight, reference, "8 lanes");
-  EXPECT_EQ(Tokens(score + "onednn --lanes 7"), reference);
-  EXPECT_EQ(Tokens(score + "cpu --lanes 64 --threads 2"), reference);
+  EXPECT_EQ(Tokens(score + "onednn --replicas 7"), reference);
+  EXPECT_EQ(Tokens(score + "cpu --replicas 64 --threads 2"), reference);
 }
 
 TEST_F(OnednnTest, TheProtocolSaysHowNearAndWhichLibrary) {
@@ -162,7 +162,7 @@ TEST_F(OnednnTest, ALibraryWithoutMemoryIsOneLine) {
   const auto score = [&](int products) {
     return folder_.RunShell("KINGLET_PRODUCTS_LEFT=" + std::to_string(products) +
                             " KINGLET_ONEDNN='" KINGLET_PRETENDED_ONEDNN
-                            "' kinglet score m.kgl --ids ids.txt --backend onednn --lanes 8");
+                            "' kinglet score m.kgl --ids ids.txt --backend onednn --replicas 8");
   };
   const auto fails = [&](int products) {
     const Outcome outcome = score(products);
@@ -205,7 +205,7 @@ TEST_F(OnednnTest, ModelsOfOtherFrameworksAreNear) {
     int count = 0;
     for (std::string id; count < 150 && all >> id; ++count) some += id + " ";
     folder_.Write("some.txt", some);
-    ExpectNear(Tokens("other.kgl --ids some.txt --backend onednn --lanes 8"),
+    ExpectNear(Tokens("other.kgl --ids some.txt --backend onednn --replicas 8"),
                Tokens("other.kgl --ids some.txt --backend ref64"), name);
   }
 }

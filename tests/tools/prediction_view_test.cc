@@ -59,7 +59,7 @@ TEST(PredictionView, CountsHits) {
   const Console console{out};
   // exp(-(ln 1/2 + ln 1/8 + ln 1/16) / 3) = 2^(8/3)
   EXPECT_EQ(PredictionView(console, nullptr).Summary(tally),
-            "4 tokens, perplexity 6.34960421, next word first in 33.3%, among the top 3 in 66.7%, "
+            "4 tokens, perplexity 6.3496, next word first in 33.3%, among the top 3 in 66.7%, "
             "1000 us per token\n");
 }
 

@@ -143,14 +143,39 @@ TEST_F(ScoreTest, EveryBackendIsTheDefaultOrClose) {
   }
 }
 
-TEST_F(ScoreTest, LanesAndThreadsChangeNothing) {
+TEST_F(ScoreTest, ReplicasLanesAndThreadsChangeNothing) {
   const std::string expected = folder_.Run("score m.kgl --ids ids.txt --json --hex").out;
-  for (const char* options :
-       {"--lanes 3", "--lanes 5 --threads 2", "--threads 4", "--lanes 2 --threads 1024"}) {
+  for (const char* options : {"--replicas 3", "--replicas 5 --threads 2", "--threads 4",
+                              "--replicas 2 --threads 1024", "--lanes 3"}) {
     const Outcome outcome =
         folder_.Run(std::string("score m.kgl --ids ids.txt --json --hex ") + options);
     EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
     EXPECT_EQ(outcome.out, expected) << options;
+  }
+}
+
+TEST_F(ScoreTest, BlocksInLanesAreThoseOfOneLane) {
+  for (const std::string blocks : {"--block 1", "--block 5", "--block 5 --context 3",
+                                   "--block 4 --context 3", "--block 400"}) {
+    for (const std::string places : {"", " --rank --interval"}) {
+      const std::string command = "score m.kgl --ids ids.txt --json --hex " + blocks + places;
+      const Outcome alone = folder_.Run(command);
+      ASSERT_EQ(alone.exit_status, 0) << alone.error;
+      for (const char* lanes : {" --lanes 2", " --lanes 3 --threads 2", " --lanes 100"}) {
+        EXPECT_EQ(folder_.Run(command + lanes).out, alone.out) << command << lanes;
+      }
+    }
+  }
+  folder_.Write("large.txt", "0 1 2 3 4 5 6 99 8");
+  EXPECT_NE(folder_.Run("score m.kgl --ids large.txt --block 3 --lanes 2").exit_status, 0);
+}
+
+TEST_F(ScoreTest, ReplicasAreOfOneStream) {
+  for (const char* options : {"--lines", "--lanes 2"}) {
+    const Outcome outcome =
+        folder_.Run(std::string("score m.kgl --ids ids.txt --replicas 2 ") + options);
+    EXPECT_EQ(outcome.exit_status, 2);
+    EXPECT_NE(outcome.error.find("--replicas"), std::string::npos) << outcome.error;
   }
 }
 
@@ -233,7 +258,8 @@ TEST_F(ScoreTest, AStartTokenIsFedBeforeTheText) {
   std::vector<uint32_t> longer = {4};
   longer.insert(longer.end(), Ids().begin(), Ids().end());
   folder_.Write("longer.txt", IdText(longer));
-  for (const char* options : {"", " --block 5", " --block 5 --context 3", " --lanes 2"}) {
+  for (const char* options :
+       {"", " --block 5", " --block 5 --context 3", " --block 5 --lanes 2", " --replicas 2"}) {
     auto expected =
         folder_.Run("score m.kgl --ids longer.txt --json --hex" + std::string(options)).Json();
     auto found =

@@ -227,8 +227,7 @@ Status Bench(const BenchOptions& options, Console& console) {
 Command AddBench(Arguments& program) {
   const auto options = std::make_shared<BenchOptions>();
   Arguments bench = program.AddSubcommand("bench", "Measure the time per token");
-  AddRunOptions(bench, options->run);
-  bench.Get("--lanes").Help("run N streams that step together");
+  AddRunOptions(bench, options->run, "N streams advance together");
   bench.Add("--ids", options->ids, "token ids to feed (default: random ids)")
       .Placeholder(kFileOrStandardInput);
   bench
