@@ -17,7 +17,9 @@ def integer(value: Any, name: str, least: int = 0, most: int = MAX_UINT32) -> in
     A bool or a float is refused, because it is most likely a mistake.
     """
     if type(value) is not int:
-        if isinstance(value, bool) or not hasattr(value, "__index__"):
+        # NumPy 1's bool_ is no bool and has __index__.
+        is_bool = type(value).__name__ in ("bool", "bool_")
+        if is_bool or not hasattr(value, "__index__"):
             raise TypeError(
                 f"{name}: expected an integer, found {value!r} of type {type(value).__name__}")
         value = index(value)
