@@ -9,5 +9,5 @@ endif()
 foreach(target kinglet kinglet_command)  # what python/pyproject.toml builds
   add_custom_target(${target})
 endforeach()
-install(PROGRAMS ${built_library} DESTINATION kinglet RENAME libkinglet.so COMPONENT python)
+install(PROGRAMS ${built_library} DESTINATION kinglet_lm RENAME libkinglet.so COMPONENT python)
 install(PROGRAMS ${built_command} DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)

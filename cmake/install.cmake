@@ -8,7 +8,7 @@ if(SKBUILD)
   # Archives cannot store links, so the library's name has no version.
   set_property(TARGET kinglet PROPERTY VERSION)
   set_property(TARGET kinglet PROPERTY SOVERSION)
-  install(TARGETS kinglet LIBRARY DESTINATION kinglet COMPONENT python)
+  install(TARGETS kinglet LIBRARY DESTINATION kinglet_lm COMPONENT python)
   if(TARGET kinglet_command)
     install(TARGETS kinglet_command RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
   endif()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes kinglet/_interface.py from the C headers.
+"""Writes kinglet_lm/_interface.py from the C headers.
 
     interface.py [FILE]        (to standard output without FILE)
 """

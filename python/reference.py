@@ -7,10 +7,10 @@
 import inspect
 import sys
 
-import kinglet
-import kinglet.kenlm
+import kinglet_lm
+import kinglet_lm.kenlm
 
-HEAD = """# The package `kinglet`: every name
+HEAD = """# The package `kinglet_lm`: every name
 
 Written by `python/reference.py` from the docstrings; a test compares. [PYTHON](PYTHON.md) is
 the tour.
@@ -37,7 +37,7 @@ def entry(name, value):
 def members(kind):
     found = {}
     for base in reversed(kind.__mro__):
-        if base.__module__.startswith("kinglet"):
+        if base.__module__.startswith("kinglet_lm"):
             for name, value in vars(base).items():
                 if isinstance(value, (staticmethod, classmethod)):
                     value = value.__func__
@@ -50,7 +50,7 @@ def members(kind):
 
 def page():
     lines = [HEAD]
-    for module in (kinglet, kinglet.kenlm):
+    for module in (kinglet_lm, kinglet_lm.kenlm):
         lines += [f"## `{module.__name__}`", "", inspect.getdoc(module) or "", ""]
         for name in module.__all__:
             value = getattr(module, name)

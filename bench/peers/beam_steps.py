@@ -3,7 +3,7 @@
 
     beam_steps.py [--units 2048] [--beams 4 8 16] [--rounds 15] [--bits 0 9 5] [--int8]
 
-PYTHONPATH has the package kinglet, numpy, onnx and onnxruntime. Weights are random: 500 pieces, 3 layers, tied. A step extends
+PYTHONPATH has the package kinglet_lm, numpy, onnx and onnxruntime. Weights are random: 500 pieces, 3 layers, tied. A step extends
 each hypothesis of the beam by a token, from parents of which some are chosen twice and some not at all, as a recogniser does,
 and needs the log-probability of every piece after each. The ways, a thread each, alternate:
 
@@ -11,7 +11,7 @@ and needs the log-probability of every piece after each. The ways, a thread each
     ORT B       the same graph, the whole beam in one call, states gathered in numpy
     ORT int8    ONNX Runtime, dynamically quantised, one hypothesis a call (--int8)
     one by one  a kinglet session: restore, step, log_probabilities, save for each hypothesis
-    beam        a kinglet.Beam: step and log_probabilities for all
+    beam        a kinglet_lm.Beam: step and log_probabilities for all
 
 Prints the fastest steps of the whole beam, in microseconds, for machines that are busy with other things. The beam's answers must be the session's, bit for bit, and in float32
 within 1e-3 of ONNX Runtime's.
@@ -21,7 +21,7 @@ import os
 import tempfile
 import time
 
-import kinglet
+import kinglet_lm
 import numpy as np
 import onnx
 import onnxruntime
@@ -174,8 +174,8 @@ def main():
         for bits in options.bits:
             name = f"{bits} bits" if bits else "float32"
             model_path = os.path.join(folder, f"{bits}.kgl")
-            kinglet.convert(checkpoint, model_path, family="icefall-rnn-lm", **({"bits": bits} if bits else {}))
-            model = kinglet.Model(model_path)
+            kinglet_lm.convert(checkpoint, model_path, family="icefall-rnn-lm", **({"bits": bits} if bits else {}))
+            model = kinglet_lm.Model(model_path)
             ways[f"one by one {name}"], ways[f"beam {name}"] = OneByOne(model), Beam(model)
         del weights
         print(f"3 x {options.units} LSTM, {WORDS} pieces, onnxruntime {onnxruntime.__version__}, one thread, "

@@ -16,7 +16,7 @@ from typing import Any
 from data_juicer.ops.base_op import OPERATORS, Filter
 from data_juicer.utils.constant import Fields
 
-from kinglet.integrations._documents import DocumentScorer
+from kinglet_lm.integrations._documents import DocumentScorer
 
 NAME = "kinglet_perplexity_filter"
 

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from make_corpus import documents
 
-import kinglet
+import kinglet_lm
 
 
 class Work(NamedTuple):
@@ -46,7 +46,7 @@ def pss() -> float:
 
 
 def work(path: str, texts: list[str], lanes: int, ready: Any, answers: Any) -> None:
-    from kinglet.integrations._documents import DocumentScorer
+    from kinglet_lm.integrations._documents import DocumentScorer
 
     scorer = DocumentScorer(path, lanes)
     start = time.process_time()
@@ -97,7 +97,7 @@ def commands(path: str, texts: list[str], processes: int, folder: str) -> float:
         text.write_text("".join(line + "\n" for line in texts[at::processes]))
         with open(answers, "w") as file:  # a pipe without a reader would stop the others
             running.append((answers, subprocess.Popen(
-                [kinglet.command_path(), "score", path, "--lines", "--lanes", "16",
+                [kinglet_lm.command_path(), "score", path, "--lines", "--lanes", "16",
                  "--threads", "1", "--json", "--text", str(text)],
                 stdout=file, stderr=subprocess.DEVNULL)))
     tokens = 0

@@ -4,14 +4,14 @@
                 score_field="kinglet_perplexity")
 
 Not run in a pipeline of the real library; its base class alone was loaded, and this run over it.
-Documents are scored one by one, which takes one lane: large corpora need kinglet.integrations.ray.
+Documents are scored one by one, in one lane: large corpora need kinglet_lm.integrations.ray.
 """
 
 from __future__ import annotations
 
 from nemo_curator.stages.text.filters.doc_filter import DocumentFilter
 
-from kinglet.integrations._documents import DocumentScorer
+from kinglet_lm.integrations._documents import DocumentScorer
 
 
 class KingletPerplexity(DocumentFilter):  # type: ignore[misc]

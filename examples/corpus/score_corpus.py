@@ -17,7 +17,7 @@ from typing import Any
 
 from datatrove.pipeline.writers import JsonlWriter
 
-from kinglet.integrations.datatrove import LocalExecutor, PerplexityFilter, Utf8JsonlReader
+from kinglet_lm.integrations.datatrove import LocalExecutor, PerplexityFilter, Utf8JsonlReader
 
 
 def pipeline(options: argparse.Namespace) -> list[Any]:

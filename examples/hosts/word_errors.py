@@ -36,9 +36,9 @@ from ctc_logits import (
 )
 from ngram import Arpa
 
-from kinglet import Model
-from kinglet._histories import History, Reader
-from kinglet.integrations import flashlight, pyctcdecode
+from kinglet_lm import Model
+from kinglet_lm._histories import History, Reader
+from kinglet_lm.integrations import flashlight, pyctcdecode
 
 Items = list[tuple[str, Any]]
 Decode = Callable[[Any], str]

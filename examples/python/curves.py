@@ -16,12 +16,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import kinglet
+import kinglet_lm
 
 Curve = list[tuple[str, float]]
 
 
-def latencies(model: kinglet.Model, ids: list[int], pieces: int = 10) -> Curve:
+def latencies(model: kinglet_lm.Model, ids: list[int], pieces: int = 10) -> Curve:
     """The median microseconds of a step with one query, in equal pieces of the text."""
     session = model.session()
     times = []
@@ -35,7 +35,7 @@ def latencies(model: kinglet.Model, ids: list[int], pieces: int = 10) -> Curve:
             for at in range(0, len(times), size)]
 
 
-def perplexities(model: kinglet.Model, ids: list[int]) -> Curve:
+def perplexities(model: kinglet_lm.Model, ids: list[int]) -> Curve:
     """Perplexity of the words whose rank by frequency lies in each power of ten."""
     score = model.score_stream(ids)
     ranks = {id: rank for rank, (id, _) in enumerate(Counter(ids).most_common(), 1)}
@@ -65,7 +65,7 @@ def draw(curves: list[tuple[str, str, Curve]], picture: str) -> None:
 def main() -> None:
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
-    model = kinglet.Model(sys.argv[1])
+    model = kinglet_lm.Model(sys.argv[1])
     ids = model.tokenize(Path(sys.argv[2]).read_text(encoding="utf-8", errors="surrogateescape"))
     curves = [
         ("microseconds a step", "position", latencies(model, ids)),

@@ -31,9 +31,9 @@ from datatrove.pipeline.readers import JsonlReader
 from datatrove.pipeline.writers import JsonlWriter
 from loguru import logger
 
-import kinglet
-from kinglet.integrations._documents import DocumentScorer
-from kinglet.integrations.datatrove import LocalExecutor, PerplexityFilter, WorkerDied
+import kinglet_lm
+from kinglet_lm.integrations._documents import DocumentScorer
+from kinglet_lm.integrations.datatrove import LocalExecutor, PerplexityFilter, WorkerDied
 
 
 class OtherProcessor:
@@ -103,7 +103,7 @@ def command(path, source, out):
     text = pathlib.Path(out) / "lines.txt"
     text.parent.mkdir()
     text.write_text("".join(row["text"] + "\n" for row in rows))
-    printed = kinglet.run_json("score", path, "--lines", "--lanes", 16, "--text", text)[:-1]
+    printed = kinglet_lm.run_json("score", path, "--lines", "--lanes", 16, "--text", text)[:-1]
     return {row["id"]: f"{one['logprob']:.9g}" for row, one in zip(rows, printed)}
 
 
@@ -128,7 +128,7 @@ def ray_data(path, source, out, folder):
     """Ray Data, two actors, one of them killed once."""
     import ray
 
-    from kinglet.integrations import ray as adapter
+    from kinglet_lm.integrations import ray as adapter
 
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
@@ -210,11 +210,11 @@ def kinglet_cpus():
     """The sets of instructions of this machine, the slowest first."""
     model = ROOT / "tests" / "data" / "micronet-small-fp32"
     with tempfile.TemporaryDirectory() as folder:
-        kinglet.convert(model, f"{folder}/m.kgl")
+        kinglet_lm.convert(model, f"{folder}/m.kgl")
         os.environ["KINGLET_CPU"] = "none"
         try:
-            kinglet.Model(f"{folder}/m.kgl")
-        except kinglet.Unsupported as error:
+            kinglet_lm.Model(f"{folder}/m.kgl")
+        except kinglet_lm.Unsupported as error:
             return error.expected.removeprefix("one of ").removesuffix(
                 " on this machine").split(", ")[::-1]
         finally:

@@ -29,9 +29,9 @@ from datatrove.pipeline.readers import JsonlReader
 from datatrove.pipeline.writers import JsonlWriter
 from loguru import logger
 
-import kinglet
-from kinglet.integrations import datatrove as adapter
-from kinglet.integrations._documents import DocumentScorer
+import kinglet_lm
+from kinglet_lm.integrations import datatrove as adapter
+from kinglet_lm.integrations._documents import DocumentScorer
 
 DOCUMENTS, SHARDS = 320, 64
 
@@ -51,7 +51,7 @@ class Raise:
 
 def scores(path):
     """A document's score is the model's own of its lines; batches and lanes do not matter."""
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     scorer = DocumentScorer(path, lanes=3)
     texts = ["the film was a success", "a", "", "the film\nwas a success", "the film\n", "\n"]
     found = scorer.score(texts)
@@ -72,17 +72,17 @@ def scores(path):
         path, most_tokens=2).protocol
     assert first[2] == scorer.score(["the"])[0]
     refused(TypeError, lambda: scorer.score([b"the"]), "decode")
-    refused(kinglet.InvalidArgument, lambda: DocumentScorer(path, lanes=0), "lanes", "from 1 to")
+    refused(kinglet_lm.InvalidArgument, lambda: DocumentScorer(path, lanes=0), "lanes", "from 1 to")
 
 
 def files(path, folder):
     """Missing, damaged, exchanged files: refused before the job, or by its first task."""
-    refused(kinglet.NotFound, lambda: adapter.PerplexityFilter(f"{folder}/none.kgl"), "none.kgl")
+    refused(kinglet_lm.NotFound, lambda: adapter.PerplexityFilter(f"{folder}/none.kgl"), "none.kgl")
     damaged = pathlib.Path(folder) / "damaged.kgl"
     whole = pathlib.Path(path).read_bytes()
     damaged.write_bytes(whole[: len(whole) // 2] + b"x" + whole[len(whole) // 2 + 1:])
-    refused(kinglet.DamagedFile, lambda: adapter.PerplexityFilter(damaged), "damaged.kgl")
-    refused(kinglet.InvalidArgument,
+    refused(kinglet_lm.DamagedFile, lambda: adapter.PerplexityFilter(damaged), "damaged.kgl")
+    refused(kinglet_lm.InvalidArgument,
             lambda: adapter.PerplexityFilter(path, most=1, least=2), "most")
     moved = pathlib.Path(folder) / "moved.kgl"
     shutil.copy(path, moved)
@@ -90,9 +90,9 @@ def files(path, folder):
         corpus_hashes.pipeline(moved, f"{folder}/corpus", f"{folder}/moved"), tasks=2, workers=2,
         logging_dir=f"{folder}/moved/log")
     moved.write_bytes(demo(folder, 0).read_bytes())
-    refused(kinglet.Mismatch, executor.run, "moved.kgl", "make the job again")
+    refused(kinglet_lm.Mismatch, executor.run, "moved.kgl", "make the job again")
     moved.unlink()
-    refused(kinglet.NotFound, executor.run, "moved.kgl")
+    refused(kinglet_lm.NotFound, executor.run, "moved.kgl")
 
 
 def odd_documents(path, folder):
@@ -125,7 +125,7 @@ def odd_documents(path, folder):
             rows.update((row["id"], row) for row in map(json.loads, file))
     assert sorted(rows) == ["bytes", "good", "huge", "last", "one", "surrogate"], rows
     metadata = {id: row["metadata"] for id, row in rows.items()}
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     for id in ("good", "last"):
         assert metadata[id]["kinglet_hex"] == model.score("the film was a success").hex()
         assert metadata[id]["kinglet_digest"] == model.digest
@@ -179,7 +179,8 @@ def packed(folder):
     for name in ("a.jsonl", "b.jsonl.zst", "c.jsonl.zst"):
         assert [doc.text for doc in reader.read_file(name)] == [row["text"] for row in rows], name
     for name in ("truncated.jsonl.zst", "bad.jsonl.zst"):
-        refused(kinglet.DamagedFile, lambda name=name: list(reader.read_file(name)), name, "again")
+        refused(kinglet_lm.DamagedFile, lambda name=name: list(reader.read_file(name)), name,
+                "again")
 
 
 def executors(path, folder):

@@ -22,8 +22,8 @@ import torch
 from espnet.nets.batch_beam_search import BatchBeamSearch
 from espnet.nets.scorer_interface import BatchScorerInterface
 
-import kinglet
-from kinglet.integrations.espnet import LanguageModel
+import kinglet_lm
+from kinglet_lm.integrations.espnet import LanguageModel
 
 
 class Acoustic(BatchScorerInterface):
@@ -93,17 +93,17 @@ def searched(lm, ids, weight):
 
 def refusals(lm):
     x = torch.zeros(1, 1)
-    refused(kinglet.InvalidArgument, lambda: lm.batch_score(torch.tensor([[1]]), [None], x),
+    refused(kinglet_lm.InvalidArgument, lambda: lm.batch_score(torch.tensor([[1]]), [None], x),
             "sos", str(lm.begin))
     size = len(lm.model.vocabulary)
-    refused(kinglet.Mismatch, lambda: LanguageModel(lm.model, ["a"] * (size + 1)), "token_list",
+    refused(kinglet_lm.Mismatch, lambda: LanguageModel(lm.model, ["a"] * (size + 1)), "token_list",
             str(size + 1))
     if lm.model.vocabulary.has_words:
         names = list(lm.model.vocabulary)
         assert LanguageModel(lm.model, names).begin == lm.begin
-        refused(kinglet.Mismatch, lambda: LanguageModel(lm.model, [*names[:-1], "x"]), repr("x"))
+        refused(kinglet_lm.Mismatch, lambda: LanguageModel(lm.model, [*names[:-1], "x"]), repr("x"))
     assert pickle.loads(pickle.dumps(lm)).begin == lm.begin
-    refused(kinglet.NotFound, lambda: LanguageModel("none.kgl"), "none.kgl")
+    refused(kinglet_lm.NotFound, lambda: LanguageModel("none.kgl"), "none.kgl")
 
 
 def read(path):
@@ -116,14 +116,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for name in ("espnet-rnn-lstm", "espnet-transformer"):
             source = DATA / "speech-lm-variants" / name
-            kinglet.convert(source, f"{folder}/{name}.kgl")
+            kinglet_lm.convert(source, f"{folder}/{name}.kgl")
             lm = LanguageModel(f"{folder}/{name}.kgl")
             sentences = [ids for ids in read(source / "sentences.txt") if len(ids) > 2]
             facts.append(f"{name}: {equal(lm, sentences)} values equal")
             refusals(lm)
         source = checkpoint("espnet-rnn-lm")
         if source is not None:
-            kinglet.convert(source, f"{folder}/real.kgl")
+            kinglet_lm.convert(source, f"{folder}/real.kgl")
             lm = LanguageModel(f"{folder}/real.kgl")
             sentences = read(source / "sentences.txt")
             facts.append(f"espnet-rnn-lm: {equal(lm, sentences)} values equal")

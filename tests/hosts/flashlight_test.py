@@ -33,8 +33,8 @@ from flashlight.lib.text.decoder import (
     ZeroLM,
 )
 
-import kinglet
-from kinglet.integrations.flashlight import LanguageModel
+import kinglet_lm
+from kinglet_lm.integrations.flashlight import LanguageModel
 
 COUNT = 12
 INDEX = {label: at for at, label in enumerate(LABELS)}
@@ -94,7 +94,7 @@ def states(model, words):
     assert lm.finish(further)[1] < 0
     unknown = lm.score(after, len(words))[1]
     assert unknown == session.log_probability(model.vocabulary.unknown) - 3.0
-    refused(kinglet.IdOutOfRange, lambda: lm.score(after, len(words) + 1), "lm_dict", "below")
+    refused(kinglet_lm.IdOutOfRange, lambda: lm.score(after, len(words) + 1), "lm_dict", "below")
     fresh = lm.start(False)
     assert lm.score(lm.score(fresh, at)[0], words.index("was"))[1] == expected
 
@@ -164,7 +164,7 @@ def main():
     items = [(text, logits_of(text, seed)) for seed, text in enumerate(spoken)]
     count = sum(len(text.split()) for text in spoken)
     with tempfile.TemporaryDirectory() as folder:
-        model = kinglet.Model(demo(folder))
+        model = kinglet_lm.Model(demo(folder))
         words = [word for word in model.vocabulary
                  if word.isascii() and word.isalpha() and word.islower()] + ["<unk>"]
         states(model, words)
@@ -177,7 +177,7 @@ def main():
         scores(model, decoder, words, items)
         free(model)
         refused(TypeError, lambda: pickle.dumps(decoder), "pickle")
-        refused(kinglet.NotFound, lambda: LanguageModel(f"{folder}/none.kgl"), "none.kgl")
+        refused(kinglet_lm.NotFound, lambda: LanguageModel(f"{folder}/none.kgl"), "none.kgl")
         report = torchaudio(model, words, items, folder)
     print(f"flashlight: {alone} of {count} words wrong without, {ours} with the model; {report}; "
           + versions("flashlight-text", "numpy"))

@@ -27,8 +27,8 @@ from lm_eval.api.instance import Instance
 from lm_eval.evaluator import simple_evaluate
 from lm_eval.tasks import TaskManager
 
-import kinglet
-from kinglet.integrations.lm_eval import TASKS, LanguageModel
+import kinglet_lm
+from kinglet_lm.integrations.lm_eval import TASKS, LanguageModel
 
 CHOICES = """task: last_word
 dataset_path: json
@@ -64,7 +64,7 @@ def perplexities(path, text, folder):
     stripped.write_text("".join(line + "\n" for line in lines))
     found = []
     for task, ends in (("kinglet_wikitext", ["--no-eos"]), ("kinglet_wikitext_ends", [])):
-        printed = kinglet.run_json("score", path, "--lines", *ends, "--lanes", 64, "--text",
+        printed = kinglet_lm.run_json("score", path, "--lines", *ends, "--lanes", 64, "--text",
                                    stripped)[-1]["ppl_per_word"]
         got = simple_evaluate(
             model=LanguageModel(path, lanes=64), tasks=[task], bootstrap_iters=0,
@@ -77,10 +77,10 @@ def perplexities(path, text, folder):
 
 
 def commanded(path, folder):
-    """`python -m kinglet.lm_eval`, with the model's path and a task alone."""
+    """`python -m kinglet_lm.lm_eval`, with the model's path and a task alone."""
     def run(*arguments):
         return subprocess.run(
-            [sys.executable, "-m", "kinglet.lm_eval", *arguments, "--metadata",
+            [sys.executable, "-m", "kinglet_lm.lm_eval", *arguments, "--metadata",
              json.dumps({"text": str(PASSAGE)}), "--output_path", f"{folder}/out"],
             capture_output=True, text=True, env={**os.environ, "HF_HOME": f"{folder}/cache"},
             cwd=folder, check=False)
@@ -132,7 +132,7 @@ def generated(lm):
         session.step(expected[-1])
     assert more == " " + " ".join(model.vocabulary[id] for id in expected), more
     assert none == "" and " a" not in stopped and drawn == again != more
-    refused(kinglet.InvalidArgument, lambda: lm.generate_until(requests(
+    refused(kinglet_lm.InvalidArgument, lambda: lm.generate_until(requests(
         "generate_until", (text, {"max_gen_toks": "x"}))), "max_gen_toks")
 
 
@@ -175,7 +175,7 @@ def main():
         likelihoods(lm)
         generated(lm)
         report.append(tasks(lm, folder))
-        refused(kinglet.NotFound, lambda: LanguageModel(f"{folder}/none.kgl"), "none.kgl")
+        refused(kinglet_lm.NotFound, lambda: LanguageModel(f"{folder}/none.kgl"), "none.kgl")
         whole = os.environ.get("KINGLET_WIKITEXT2")
         if whole:
             count, found = perplexities(path, pathlib.Path(whole) / "wiki.test.tokens", folder)

@@ -24,9 +24,9 @@ from ctc_logits import LABELS, logits_of, texts, word_errors
 from pyctcdecode import BeamSearchDecoderCTC, build_ctcdecoder
 from pyctcdecode.alphabet import Alphabet
 
-import kinglet
-from kinglet._histories import History
-from kinglet.integrations.pyctcdecode import LanguageModel
+import kinglet_lm
+from kinglet_lm._histories import History
+from kinglet_lm.integrations.pyctcdecode import LanguageModel
 
 COUNT = 12
 
@@ -106,23 +106,26 @@ def folders(lm, path, folder):
         lm.get_start_state(), "the")[0]
     assert pickle.loads(pickle.dumps(again)).alpha == again.alpha
     saved = open(f"{folder}/saved/kinglet.json").read()
-    open(f"{folder}/saved/kinglet.json", "w").write(saved.replace(kinglet.Model(path).digest, "0"))
-    refused(kinglet.Mismatch, lambda: LanguageModel.load_from_dir(f"{folder}/saved"), "digest 0")
+    changed = saved.replace(kinglet_lm.Model(path).digest, "0")
+    open(f"{folder}/saved/kinglet.json", "w").write(changed)
+    refused(kinglet_lm.Mismatch, lambda: LanguageModel.load_from_dir(f"{folder}/saved"), "digest 0")
 
 
 def refusals(lm, folder):
-    refused(kinglet.NotFound, lambda: LanguageModel(f"{folder}/none.kgl"), "none.kgl")
+    refused(kinglet_lm.NotFound, lambda: LanguageModel(f"{folder}/none.kgl"), "none.kgl")
     open(f"{folder}/bad.kgl", "w").write("no model")
-    refused(kinglet.DamagedFile, lambda: LanguageModel(f"{folder}/bad.kgl"), "bad.kgl", "expected")
-    refused(kinglet.InvalidArgument, lambda: lm.reset_params(alpha="x"), "alpha", "number", "str")
+    refused(kinglet_lm.DamagedFile, lambda: LanguageModel(f"{folder}/bad.kgl"), "bad.kgl",
+            "expected")
+    refused(kinglet_lm.InvalidArgument, lambda: lm.reset_params(alpha="x"), "alpha", "number",
+            "str")
     lm.reset_params(alpha=2, score_boundary=False)
     assert lm.alpha == 2.0 and lm.score(lm.get_start_state(), "", True)[0] == 0.0
     lm.reset_params(alpha=0.5, score_boundary=True, beta=None)
     old = sys.modules["pyctcdecode.language_model"]
     sys.modules["pyctcdecode.language_model"] = types.ModuleType("pyctcdecode.language_model")
-    del sys.modules["kinglet.integrations.pyctcdecode"]
+    del sys.modules["kinglet_lm.integrations.pyctcdecode"]
     try:
-        refused(ImportError, lambda: __import__("kinglet.integrations.pyctcdecode"),
+        refused(ImportError, lambda: __import__("kinglet_lm.integrations.pyctcdecode"),
                 "AbstractLanguageModel", "pip install 'pyctcdecode==")
     finally:
         sys.modules["pyctcdecode.language_model"] = old
@@ -134,7 +137,7 @@ def main():
     words = sum(len(text.split()) for text in spoken)
     with tempfile.TemporaryDirectory() as folder:
         path = str(demo(folder))
-        model = kinglet.Model(path)
+        model = kinglet_lm.Model(path)
         lm = LanguageModel(model)
         lazy(lm, model)
         decoder = decoder_of(lm)

@@ -22,9 +22,9 @@ needs("ray", "ray.data", "numpy")
 import numpy
 import ray
 
-import kinglet
-from kinglet.integrations import ray as adapter
-from kinglet.integrations._documents import DocumentScorer
+import kinglet_lm
+from kinglet_lm.integrations import ray as adapter
+from kinglet_lm.integrations._documents import DocumentScorer
 
 sys.path.insert(0, str(ROOT / "examples" / "corpus"))
 import make_corpus
@@ -51,13 +51,13 @@ def alone(path):
     actor = adapter.Perplexity(path)
     texts = numpy.array(["the film was a success", None, "a", 3.5], object)
     scored = actor({"id": numpy.arange(4), "text": texts})
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     assert scored["kinglet_hex"].tolist() == [model.score(texts[0]).hex(), "",
                                               model.score("a").hex(), ""]
     assert scored["kinglet_error"][1].endswith("NoneType") and scored["kinglet_error"][0] == ""
     assert numpy.isnan(scored["kinglet_log_probability"][[1, 3]]).all()
     assert set(scored["kinglet_digest"]) == {model.digest} and scored["id"].tolist() == [0, 1, 2, 3]
-    refused(kinglet.InvalidArgument, lambda: actor({"words": texts}), "column", "words")
+    refused(kinglet_lm.InvalidArgument, lambda: actor({"words": texts}), "column", "words")
     assert adapter.share_of_processor(2, 3) == 1.0 and adapter.share_of_processor(2, 2) == 0.5
     assert adapter.share_of_processor(1, 1) == 0.0 and adapter.share_of_processor(3, 2) * 3 <= 1
 
@@ -66,8 +66,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="kr", dir="/tmp") as folder:
         path = str(demo(folder))
         alone(path)
-        refused(kinglet.NotFound, lambda: adapter.score(None, f"{folder}/none.kgl"), "none.kgl")
-        refused(kinglet.InvalidArgument, lambda: adapter.score(None, path, actors=0), "actors")
+        refused(kinglet_lm.NotFound, lambda: adapter.score(None, f"{folder}/none.kgl"), "none.kgl")
+        refused(kinglet_lm.InvalidArgument, lambda: adapter.score(None, path, actors=0), "actors")
         make_corpus.write(pathlib.Path(folder) / "corpus", 4, DOCUMENTS)
         rows = list(make_corpus.documents(DOCUMENTS))
         scores = DocumentScorer(path).score(row["text"] for row in rows)

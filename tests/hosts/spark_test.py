@@ -24,9 +24,9 @@ if shutil.which("java") is None:
 import pandas
 from pyspark.sql import SparkSession
 
-import kinglet
-from kinglet.integrations import spark as adapter
-from kinglet.integrations._documents import DocumentScorer
+import kinglet_lm
+from kinglet_lm.integrations import spark as adapter
+from kinglet_lm.integrations._documents import DocumentScorer
 
 sys.path.insert(0, str(ROOT / "examples" / "corpus"))
 import make_corpus
@@ -39,7 +39,7 @@ def alone(path):
     scorer = DocumentScorer(path)
     frame = pandas.DataFrame({"text": ["the film was a success", None, "a"], "n": [1, 2, 3]})
     (scored,) = adapter.scored_frames(scorer, "text", "k")([frame])
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     assert scored["k_hex"].tolist()[::2] == [model.score(text).hex()
                                              for text in frame["text"].tolist()[::2]]
     assert scored["k_error"][1].startswith("text: expected str")
@@ -83,8 +83,9 @@ def main():
             found = adapter.score(again, path).collect()
             assert os.path.exists(f"{folder}/mark") and len(found) == DOCUMENTS
             assert {r.id: r.kinglet_hex for r in found} == expected
-            refused(kinglet.NotFound, lambda: adapter.score(data, f"{folder}/none.kgl"), "none.kgl")
-            refused(kinglet.InvalidArgument, lambda: adapter.score(data, path, "words"), "words")
+            refused(kinglet_lm.NotFound, lambda: adapter.score(data, f"{folder}/none.kgl"),
+                    "none.kgl")
+            refused(kinglet_lm.InvalidArgument, lambda: adapter.score(data, path, "words"), "words")
         finally:
             spark.stop()
     print(f"Spark: {DOCUMENTS} documents, the bits of one process, a worker killed; "

@@ -22,7 +22,7 @@ def main() -> None:
         run(*configure, f"-DKINGLET_BUILT={build}")
         run(cmake, "--build", work / "build", "--target", "kinglet", "kinglet_command")
         run(cmake, "--install", work / "build", "--component", "python", "--prefix", work / "wheel")
-        for installed, built in (("kinglet/libkinglet.so", "libkinglet.so"), ("scripts/kinglet", "bin/kinglet")):
+        for installed, built in (("kinglet_lm/libkinglet.so", "libkinglet.so"), ("scripts/kinglet", "bin/kinglet")):
             expect((work / "wheel" / installed).read_bytes() == (pathlib.Path(build) / built).read_bytes(),
                    f"{installed}: expected the bytes of {built}")
         objects = list((work / "build").rglob("*.o"))

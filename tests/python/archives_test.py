@@ -10,7 +10,7 @@ import signal
 import tempfile
 import threading
 
-import kinglet
+import kinglet_lm
 from support import DEMO, demo, refused, small
 
 TEXT = (DEMO / "passage.txt").read_bytes()[:3000]
@@ -29,13 +29,13 @@ def passed(coder, data, chance, most):
 
 def equals_the_command(path, folder):
     """Any pieces and threads, in either direction, have the command's bytes."""
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     chance = random.Random(5)
     texts = [b"", b"\0", TEXT, chance.randbytes(2500), TEXT[:1500] + b"\xff\xfe" * 300]
     for i, text in enumerate(texts):
         file = pathlib.Path(folder) / f"text{i}"
         file.write_bytes(text)
-        kinglet.run("compress", path, file, "--block", 1024)
+        kinglet_lm.run("compress", path, file, "--block", 1024)
         expected = file.with_name(file.name + ".kz").read_bytes()
         for most in (40, 700, 10_000):
             threads = chance.randrange(1, 4)
@@ -47,42 +47,42 @@ def equals_the_command(path, folder):
         assert model.decompress(model.compress(text, fast=True)) == text
         archive = file.with_name(f"{i}.kz")
         archive.write_bytes(model.compress(text))
-        kinglet.run("decompress", path, archive, "-o", file, "--force")
+        kinglet_lm.run("decompress", path, archive, "-o", file, "--force")
         assert file.read_bytes() == text
 
 
 def refusals(path, folder):
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     archive = model.compress(TEXT, block_size=1024)
     for wrong in ("text", 5, None, [1]):
         refused(TypeError, lambda wrong=wrong: model.compress(wrong))
     for call in (model.compressor, model.decompressor):
-        refused(kinglet.InvalidArgument, lambda call=call: call(threads=0), "threads")
-    refused(kinglet.InvalidArgument, lambda: model.compressor(block_size=1023), "block size")
-    refused(kinglet.InvalidArgument, lambda: model.decompressor(limit=0), "limit")
-    refused(kinglet.InvalidArgument, lambda: model.decompress(archive, limit=2999), "the limit")
+        refused(kinglet_lm.InvalidArgument, lambda call=call: call(threads=0), "threads")
+    refused(kinglet_lm.InvalidArgument, lambda: model.compressor(block_size=1023), "block size")
+    refused(kinglet_lm.InvalidArgument, lambda: model.decompressor(limit=0), "limit")
+    refused(kinglet_lm.InvalidArgument, lambda: model.decompress(archive, limit=2999), "the limit")
     assert model.decompress(archive, limit=3000) == TEXT
-    refused(kinglet.DamagedFile, lambda: model.decompress(archive[:-1]), "end")
-    refused(kinglet.DamagedFile, lambda: model.decompress(b"no archive, but long enough"))
+    refused(kinglet_lm.DamagedFile, lambda: model.decompress(archive[:-1]), "end")
+    refused(kinglet_lm.DamagedFile, lambda: model.decompress(b"no archive, but long enough"))
     damaged = bytearray(archive)
     damaged[60] ^= 4
-    refused(kinglet.DamagedFile, lambda: model.decompress(damaged), "block 1 ")
+    refused(kinglet_lm.DamagedFile, lambda: model.decompress(damaged), "block 1 ")
     coder = model.decompressor(salvage=True)
     assert coder.add(damaged) + coder.finish() == TEXT[1024:]
     assert len(coder.damages) == 1 and "block 1 " in coder.damages[0], coder.damages
-    other = kinglet.Model(small(folder))
-    refused(kinglet.Mismatch, lambda: other.decompress(archive), model.digest)
+    other = kinglet_lm.Model(small(folder))
+    refused(kinglet_lm.Mismatch, lambda: other.decompress(archive), model.digest)
     failed = model.decompressor()
-    refused(kinglet.DamagedFile, lambda: failed.add(b"x" * 30))
-    refused(kinglet.WrongOrder, lambda: failed.add(archive), "begin again")
+    refused(kinglet_lm.DamagedFile, lambda: failed.add(b"x" * 30))
+    refused(kinglet_lm.WrongOrder, lambda: failed.add(archive), "begin again")
     ended = model.compressor()
     assert len(ended.finish()) == 44
-    refused(kinglet.InvalidArgument, lambda: ended.add(TEXT), "not finished")
+    refused(kinglet_lm.InvalidArgument, lambda: ended.add(TEXT), "not finished")
 
 
 def threads(path):
     """Threads with a coder each; a second thread is refused; another may cancel."""
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     expected = model.compress(TEXT)
     found = []
     workers = [threading.Thread(target=lambda: found.append(model.compress(TEXT)))
@@ -102,7 +102,7 @@ def threads(path):
         began.set()
         try:
             coder.finish()
-        except kinglet.Error as error:
+        except kinglet_lm.Error as error:
             errors.append(error)
 
     worker = threading.Thread(target=work)
@@ -110,22 +110,22 @@ def threads(path):
     began.wait()
     while not coder._turn.taken() and worker.is_alive():
         pass
-    refused(kinglet.Busy, lambda: coder.add(b"more"), "second")
+    refused(kinglet_lm.Busy, lambda: coder.add(b"more"), "second")
     coder.cancel()
     worker.join()
-    assert [type(error) for error in errors] == [kinglet.Cancelled], errors
+    assert [type(error) for error in errors] == [kinglet_lm.Cancelled], errors
 
 
 def interrupted(path):
     """Ctrl-C ends a call that would take a second, and the coder is of no use after it."""
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     coder = model.compressor()
     coder.add(TEXT * 200)
     timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     refused(KeyboardInterrupt, coder.finish)
     timer.join()
-    refused(kinglet.WrongOrder, coder.finish, "interrupted")
+    refused(kinglet_lm.WrongOrder, coder.finish, "interrupted")
 
 
 def main():

@@ -3,7 +3,7 @@
 import sys
 import tempfile
 
-import kinglet
+import kinglet_lm
 from support import demo, refused
 
 try:
@@ -15,7 +15,7 @@ except ImportError:
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        model = kinglet.Model(demo(folder))
+        model = kinglet_lm.Model(demo(folder))
     ids = model.tokenize("the film was a success")
     expected = model.score_stream(ids)
     for kind in ("uint8", "uint16", "int32", "uint32", "int64", "uint64"):
@@ -42,10 +42,10 @@ def main():
     refused(TypeError, lambda: session.log_probabilities(out=out[::2]), "contiguous")
     refused(TypeError, lambda: model.score_stream(numpy.array([1.5, 2])))
     refused(TypeError, lambda: session.step(numpy.float32(3)))
-    refused(kinglet.Error, lambda: session.step(numpy.int64(-1)))
-    refused(kinglet.Error, lambda: session.step(numpy.uint64(2**63)))
-    refused(kinglet.Error, lambda: model.score_stream(numpy.array([2**40])))
-    refused(kinglet.Error, lambda: model.score_stream(numpy.array([-1])))
+    refused(kinglet_lm.Error, lambda: session.step(numpy.int64(-1)))
+    refused(kinglet_lm.Error, lambda: session.step(numpy.uint64(2**63)))
+    refused(kinglet_lm.Error, lambda: model.score_stream(numpy.array([2**40])))
+    refused(kinglet_lm.Error, lambda: model.score_stream(numpy.array([-1])))
     print(f"NumPy {numpy.__version__}: arrays and integers as lists and int")
 
 

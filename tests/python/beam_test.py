@@ -1,4 +1,4 @@
-"""kinglet.Beam: its answers are those of a session stepped from the start; what it refuses.
+"""kinglet_lm.Beam: its answers are those of a session stepped from the start; what it refuses.
 
     beam_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
 """
@@ -11,7 +11,7 @@ import random
 import tempfile
 import threading
 
-import kinglet
+import kinglet_lm
 from support import demo, refused
 
 
@@ -84,25 +84,25 @@ def refusals(model):
     foreign = other.begin()
     for call in (lambda: beam.step([foreign], [1]), lambda: beam.top_k([state, foreign], 1),
                  lambda: beam.log_probabilities([foreign])):
-        refused(kinglet.InvalidArgument, call, "of another")
+        refused(kinglet_lm.InvalidArgument, call, "of another")
     refused(TypeError, lambda: beam.step([state.number], [1]), "BeamState")
     refused(TypeError, lambda: pickle.dumps(state), "state.tokens")
     refused(TypeError, lambda: pickle.dumps(beam), "model.beam()")
-    refused(TypeError, lambda: beam.begin(state), "kinglet.State")
-    refused(kinglet.IdOutOfRange, lambda: beam.step([state], [beam.vocabulary_size]), "token 0")
-    refused(kinglet.InvalidArgument, lambda: beam.step([state, state], [1]), "expected 2")
-    refused(kinglet.WrongOrder, lambda: beam.top_k([first], 1))
-    refused(kinglet.InvalidArgument, lambda: model.beam(lanes=0), "lanes")
-    refused(kinglet.InvalidArgument, lambda: model.beam(empty_cache="none"), "normalised")
-    refused(kinglet.Error, lambda: beam.log_probabilities([state], out=array.array("f", [0])))
+    refused(TypeError, lambda: beam.begin(state), "kinglet_lm.State")
+    refused(kinglet_lm.IdOutOfRange, lambda: beam.step([state], [beam.vocabulary_size]), "token 0")
+    refused(kinglet_lm.InvalidArgument, lambda: beam.step([state, state], [1]), "expected 2")
+    refused(kinglet_lm.WrongOrder, lambda: beam.top_k([first], 1))
+    refused(kinglet_lm.InvalidArgument, lambda: model.beam(lanes=0), "lanes")
+    refused(kinglet_lm.InvalidArgument, lambda: model.beam(empty_cache="none"), "normalised")
+    refused(kinglet_lm.Error, lambda: beam.log_probabilities([state], out=array.array("f", [0])))
     refused(TypeError, lambda: beam.log_probabilities([state], out=array.array("d", [0])),
             "float32")
     beam.cancel()
-    refused(kinglet.Cancelled, lambda: beam.top_k([state], 1))
+    refused(kinglet_lm.Cancelled, lambda: beam.top_k([state], 1))
     assert beam.top_k([state], 1)
     with model.beam() as closed:
         begun = closed.begin()
-    refused(kinglet.WrongOrder, lambda: closed.step([begun], [1]), "closed")
+    refused(kinglet_lm.WrongOrder, lambda: closed.step([begun], [1]), "closed")
 
 
 def threads(model):
@@ -129,7 +129,7 @@ def threads(model):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        model = kinglet.Model(demo(folder))
+        model = kinglet_lm.Model(demo(folder))
         compared = searches(model)
         values(model)
         refusals(model)

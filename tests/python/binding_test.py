@@ -6,7 +6,7 @@
 import ctypes
 import runpy
 
-from kinglet import _interface, _native
+from kinglet_lm import _interface, _native
 from support import ROOT
 
 
@@ -15,7 +15,7 @@ def main():
     assert len(tables["FUNCTIONS"]) > 60
     for name, value in tables.items():
         assert getattr(_interface, name) == value, (
-            f"{name}: run python/interface.py python/kinglet/_interface.py")
+            f"{name}: run python/interface.py python/kinglet_lm/_interface.py")
     for name in _interface.FUNCTIONS:
         assert getattr(_native.lib, f"kinglet_{name}").argtypes is not None, name
     structures = {name.split(".")[0].title().replace("_", "") for name in _interface.FIELDS}

@@ -9,7 +9,7 @@ import pathlib
 import sys
 import tempfile
 
-import kinglet
+import kinglet_lm
 from support import DATA, refused
 
 CHECKPOINT = DATA / "micronet-small-fp32"
@@ -22,18 +22,19 @@ def names(folder):
     pathlib.Path("-vocab.txt").write_text((CHECKPOINT / "vocab.txt").read_text())
     pathlib.Path("-ids.txt").write_text("1 2 3 4 5\n")
     os.symlink(CHECKPOINT, "--checkpoint")
-    expected = kinglet.convert(CHECKPOINT, "m.kgl", vocab=CHECKPOINT / "vocab.txt")
+    expected = kinglet_lm.convert(CHECKPOINT, "m.kgl", vocab=CHECKPOINT / "vocab.txt")
     for name in ("--help", "-x.kgl", "--json", "-h", "--"):
-        made = kinglet.convert("--checkpoint", name, vocab="-vocab.txt")
+        made = kinglet_lm.convert("--checkpoint", name, vocab="-vocab.txt")
         assert made["digest"] == expected["digest"], made
         assert pathlib.Path(name).read_bytes() == pathlib.Path("m.kgl").read_bytes(), name
-        counted = kinglet.count("m.kgl", ids="-ids.txt")
-        assert kinglet.count(name, ids="-ids.txt") == counted, name
-        assert kinglet.count(os.fsencode(name), ids=pathlib.Path("-ids.txt")) == counted, name
-        assert kinglet.Model(name).digest == kinglet.Model("m.kgl").digest
-        refused(kinglet.CommandFailed, lambda name=name: kinglet.translate(name, ["the"]), name)
+        counted = kinglet_lm.count("m.kgl", ids="-ids.txt")
+        assert kinglet_lm.count(name, ids="-ids.txt") == counted, name
+        assert kinglet_lm.count(os.fsencode(name), ids=pathlib.Path("-ids.txt")) == counted, name
+        assert kinglet_lm.Model(name).digest == kinglet_lm.Model("m.kgl").digest
+        refused(kinglet_lm.CommandFailed, lambda name=name: kinglet_lm.translate(name, ["the"]),
+                name)
     for name in ("--none", "-n"):
-        refused(kinglet.CommandFailed, lambda name=name: kinglet.count(name), name)
+        refused(kinglet_lm.CommandFailed, lambda name=name: kinglet_lm.count(name), name)
 
 
 def lines(folder):
@@ -52,13 +53,13 @@ def lines(folder):
     os.environ["KINGLET_COMMAND"] = str(command)
     try:
         # The control characters below 0x20 are escapes in JSON; the others are not escaped.
-        found = kinglet.run_json("tokenize", "m.kgl", "--", "-")
+        found = kinglet_lm.run_json("tokenize", "m.kgl", "--", "-")
         words = (pathlib.Path(folder) / "words").read_text()
         assert found == [{"token": MARKS}] * 2, found
         assert words == "['tokenize', '--json', 'm.kgl', '--', '-']", words
-        error = refused(kinglet.CommandFailed, lambda: kinglet.run("fail"))
+        error = refused(kinglet_lm.CommandFailed, lambda: kinglet_lm.run("fail"))
         assert str(error) == "kinglet: " + MARKS, str(error)
-        assert kinglet.count("m", max_tokens=[3, -4], text="-t", fast=True) == {"token": MARKS}
+        assert kinglet_lm.count("m", max_tokens=[3, -4], text="-t", fast=True) == {"token": MARKS}
         words = (pathlib.Path(folder) / "words").read_text()
         assert words == ("['count', '--json', '--progress=json', '--max-tokens=3', "
                          "'--max-tokens=-4', '--text=-t', '--fast', '--', 'm']"), words

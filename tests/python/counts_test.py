@@ -9,7 +9,7 @@ import inspect
 import sys
 import tempfile
 
-import kinglet
+import kinglet_lm
 from support import refused, small
 
 try:
@@ -24,7 +24,7 @@ WIDE = {"limit", "seed", "tokens", "most_steps", "position", "memory_limit", "se
         "state_bytes"}
 GIVEN = {
     "ids": [1, 2], "id": 1, "lanes": [0], "seeds": [3], "allowed": [1, 2], "prefix": "t", "k": 2,
-    "share": 0.5, "point": 5, "source": 0, "target": 0, "parents": [kinglet.NO_PARENT, 0],
+    "share": 0.5, "point": 5, "source": 0, "target": 0, "parents": [kinglet_lm.NO_PARENT, 0],
     "word": "the", "text": "the", "sentence": "the", "lines": ["the"], "sentences": ["the"],
     "hypotheses": ["the"],
     "position": 0, "seed": 1, "index": 1, "segments": None, "out": None, "data": b"",
@@ -34,7 +34,7 @@ LISTS = {"ids", "lanes", "seeds", "allowed", "excluded", "parents", "segments"}
 
 
 def made(path):
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     session = model.session()
     session.step(1)
     GIVEN["state"] = session.save()
@@ -45,15 +45,15 @@ def made(path):
 def wrong(name):
     """Values that must be refused, and the exceptions."""
     least, most = name in FROM_ONE, 2**64 if name in WIDE else 2**32
-    found = [(kinglet.Error, value) for value in (-1, -(2**64) + 3, 2**64 + 3, most, 2**70)]
+    found = [(kinglet_lm.Error, value) for value in (-1, -(2**64) + 3, 2**64 + 3, most, 2**70)]
     if least:
-        found.append((kinglet.Error, 0))
+        found.append((kinglet_lm.Error, 0))
     found += [(TypeError, value) for value in (True, False, 1.0, 3.5, "3", b"3", [3])]
     if numpy is not None:
         found += [(TypeError, numpy.float64(3.0)), (TypeError, numpy.bool_(True)),
-                  (kinglet.Error, numpy.int64(-1))]
+                  (kinglet_lm.Error, numpy.int64(-1))]
         if most == 2**32:
-            found.append((kinglet.Error, numpy.uint64(2**32 + 3)))
+            found.append((kinglet_lm.Error, numpy.uint64(2**32 + 3)))
     return found
 
 
@@ -108,7 +108,7 @@ def lists(objects):
                 if name not in LISTS or "Ids" not in str(parameter.annotation):
                     continue
                 most = 2**64 if name == "seeds" else 2**32
-                bad = [(kinglet.Error, [number]) for number in (-1, most, 2**64 + 3)]
+                bad = [(kinglet_lm.Error, [number]) for number in (-1, most, 2**64 + 3)]
                 bad += [(TypeError, [number]) for number in (True, 1.0, "1", None)]
                 bad += [(TypeError, iter([0, False])), (TypeError, "12"), (TypeError, 3)]
                 if numpy is not None:
@@ -123,15 +123,16 @@ def lists(objects):
 
 def figures(path):
     """Numbers that fit are not changed."""
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     generation = model.generate(tokens=3, streams=2, seed=2**64 - 1)
     assert len(list(generation)) == 3 and len(generation.ids(1)) <= 3 and generation.streams == 2
     for limit in ("memory_limit", "session_memory_limit"):
         for value in (0, -1, 2**64):
-            refused(kinglet.InvalidArgument,
-                    lambda limit=limit, value=value: kinglet.Model(path, **{limit: value}), limit)
-        refused(TypeError, lambda limit=limit: kinglet.Model(path, **{limit: 1e9}), limit)
-        assert kinglet.Model(path, **{limit: 2**40}).digest == model.digest
+            refused(kinglet_lm.InvalidArgument,
+                    lambda limit=limit, value=value: kinglet_lm.Model(
+                        path, **{limit: value}), limit)
+        refused(TypeError, lambda limit=limit: kinglet_lm.Model(path, **{limit: 1e9}), limit)
+        assert kinglet_lm.Model(path, **{limit: 2**40}).digest == model.digest
     session = model.session()
     session.step(1)
     assert session.draw(2**64 - 1) == session.draw_lanes([0], [2**64 - 1])[0]
@@ -147,8 +148,8 @@ def figures(path):
     session.probabilities()
     work = session.last_work()
     assert 0 < work.clusters_opened == 2**work.cluster_count - 1 and work.multiplications > 0, work
-    refused(kinglet.TooManySteps, lambda: session.text_probability(" the of", most_steps=0))
-    message = str(refused(kinglet.InvalidArgument, lambda: model.generate(tokens=0), "tokens"))
+    refused(kinglet_lm.TooManySteps, lambda: session.text_probability(" the of", most_steps=0))
+    message = str(refused(kinglet_lm.InvalidArgument, lambda: model.generate(tokens=0), "tokens"))
     assert message == (
         "kinglet: tokens: expected an integer from 1 to 18446744073709551615, found 0"), message
 

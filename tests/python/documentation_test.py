@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-import kinglet
+import kinglet_lm
 from support import ROOT
 
 
@@ -40,12 +40,13 @@ def reference():
     spec.loader.exec_module(module)
     page = (ROOT / "docs" / "PYTHON_REFERENCE.md").read_text()
     # Each version of Python spells annotations differently.
-    spelt = [re.sub(r"[\"']|kinglet\.\w+\.(?=[A-Z])", "", text) for text in (page, module.page())]
+    spelt = [re.sub(r"[\"']|kinglet_lm\.\w+\.(?=[A-Z])", "", text)
+             for text in (page, module.page())]
     if sys.version_info[:2] == (3, 11):
         assert spelt[0] == spelt[1], "run python/reference.py docs/PYTHON_REFERENCE.md"
-    for name in kinglet.__all__:
-        assert f"kinglet.{name}" in page, name
-        value = getattr(kinglet, name)
+    for name in kinglet_lm.__all__:
+        assert f"kinglet_lm.{name}" in page, name
+        value = getattr(kinglet_lm, name)
         assert not callable(value) or value.__doc__, name
 
 
@@ -70,7 +71,7 @@ def main():
     reference()
     seconds = min(
         float(subprocess.run(
-            [sys.executable, "-c", "import time; t = time.process_time(); import kinglet; "
+            [sys.executable, "-c", "import time; t = time.process_time(); import kinglet_lm; "
              "print(time.process_time() - t)"], capture_output=True, check=True).stdout)
         for _ in range(5))
     assert seconds < 0.1, f"import: expected under 0.1 s, found {seconds:.3f}"

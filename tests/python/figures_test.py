@@ -9,7 +9,7 @@ import struct
 import sys
 import tempfile
 
-import kinglet
+import kinglet_lm
 from support import DATA, DEMO, demo
 
 # Checkpoints with one command's options: a cache and pruned weights, float32, LSTM, Transformer.
@@ -38,14 +38,15 @@ def same(expected, score, model):
 
 
 def compare(path, ids, backend):
-    model = kinglet.Model(path, backend=backend)
+    model = kinglet_lm.Model(path, backend=backend)
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write(" ".join(map(str, ids)))
         file.flush()
-        printed = kinglet.run_json("score", path, "--ids", file.name, "--hex", "--backend", backend)
+        printed = kinglet_lm.run_json("score", path, "--ids", file.name, "--hex", "--backend",
+                                      backend)
         same(printed[:-1], model.score_stream(ids), model)
         if model.vocabulary.has_words and model.vocabulary.begin is not None:
-            printed = kinglet.run_json("score", path, "--ids", file.name, "--lines", "--tokens",
+            printed = kinglet_lm.run_json("score", path, "--ids", file.name, "--lines", "--tokens",
                                        "--hex", "--backend", backend)
             same(printed[:-2], model.score_details(ids), model)
     with model.session() as session:  # step by step, for the same numbers
@@ -62,12 +63,12 @@ def compare(path, ids, backend):
 
 def lines(path):
     """Lines of text, in any number of lanes, and the whole text as a stream."""
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     text = (DEMO / "typed.txt").read_text() + "\n\nÄ \u2003 end\n"
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write(text)
         file.flush()
-        printed = kinglet.run_json("score", path, "--text", file.name, "--lines")
+        printed = kinglet_lm.run_json("score", path, "--text", file.name, "--lines")
         for lanes in (1, 5):
             scores = list(model.score_lines(text.splitlines(), lanes=lanes))
             assert len(scores) == len(printed) - 1
@@ -77,14 +78,14 @@ def lines(path):
         assert model.score_batch(text.splitlines()) == [s.log_probability for s in scores]
         assert [model.score(line) for line in text.splitlines()] == model.score_batch(
             text.splitlines(), threads=2)
-        whole = kinglet.run_json("score", path, "--text", file.name)[-1]
+        whole = kinglet_lm.run_json("score", path, "--text", file.name)[-1]
         assert f"{model.perplexity(text):.9g}" == f"{whole['ppl']:.9g}", whole
         assert abs(model.score_log10("the film") * math.log(10) - model.score("the film")) < 1e-12
 
 
 def texts(path):
     """Texts of other systems, and without a last line's end: read as the command reads a file."""
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     words = [model.vocabulary[id] for id in range(3, 9)]
     plain = " ".join(words[:3]) + " zzqx\n\n" + " ".join(words[3:]) + "\n"
     marked = "\ufeff" + "\r\n\ufeff".join(plain.splitlines()) + "\r\n"
@@ -92,16 +93,16 @@ def texts(path):
         with tempfile.NamedTemporaryFile("w", suffix=".txt", newline="") as file:
             file.write(text)
             file.flush()
-            whole = kinglet.run_json("score", path, "--text", file.name)[-1]
-            lines = kinglet.run_json("score", path, "--text", file.name, "--lines")[:-1]
+            whole = kinglet_lm.run_json("score", path, "--text", file.name)[-1]
+            lines = kinglet_lm.run_json("score", path, "--text", file.name, "--lines")[:-1]
             with open(file.name, newline="\n") as again:
                 scores = list(model.score_lines(again))
         assert f"{model.perplexity(text):.9g}" == f"{whole['ppl']:.9g}", (path, text, whole)
         assert model.perplexity(text) == model.perplexity(plain)
         assert [f"{score.log_probability:.9g}" for score in scores] == [
             f"{line['logprob']:.9g}" for line in lines], text
-        shown = [json.loads(line) for line in kinglet.run("tokenize", path, input=text).split("\n")
-                 if line]
+        printed = kinglet_lm.run("tokenize", path, input=text)
+        shown = [json.loads(line) for line in printed.split("\n") if line]
         assert [model.tokenize(line) for line in text.splitlines()] == [s["ids"] for s in shown]
     data = marked.encode()
     for id, begin, end in model.tokenize_with_ranges(marked):
@@ -115,27 +116,27 @@ def main():
             path = f"{folder}/{number}.kgl"
             vocab = checkpoint / "vocab.txt"
             messages = []
-            summary = kinglet.convert(checkpoint, path, vocab=vocab if vocab.exists() else None,
+            summary = kinglet_lm.convert(checkpoint, path, vocab=vocab if vocab.exists() else None,
                                       progress=messages.append, **options)
-            assert messages and summary["digest"] == kinglet.Model(path).digest
-            size = len(kinglet.Model(path).vocabulary)
+            assert messages and summary["digest"] == kinglet_lm.Model(path).digest
+            size = len(kinglet_lm.Model(path).vocabulary)
             ids = [at * 7 % size for at in range(1, 40)]
             for backend in ("cpu", "ref64"):
                 compare(path, ids, backend)
-            if kinglet.Model(path).vocabulary.unknown is not None:
+            if kinglet_lm.Model(path).vocabulary.unknown is not None:
                 texts(path)
         path = demo(folder)
-        compare(path, kinglet.Model(path).tokenize("the film was a success"), "cpu")
+        compare(path, kinglet_lm.Model(path).tokenize("the film was a success"), "cpu")
         lines(path)
         texts(path)
         messages = []
-        counted = kinglet.count(path, rules="executed", ids=DEMO / "tokens.txt",
+        counted = kinglet_lm.count(path, rules="executed", ids=DEMO / "tokens.txt",
                                 progress=messages.append)
         assert counted["ops"]["total"] > 0 and messages[0].startswith("opening"), messages
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
             file.write("7 " * 30_000)  # about two seconds
             file.flush()
-            kinglet.count(path, mode="score", ids=file.name, progress=messages.append)
+            kinglet_lm.count(path, mode="score", ids=file.name, progress=messages.append)
         assert any("of 29,999 tokens" in text for text in messages), messages
     print(f"{len(CHECKPOINTS) + 1} models: the command's bits")
 

@@ -14,8 +14,8 @@ import tempfile
 import threading
 import time
 
-import kinglet
-from kinglet import _handle
+import kinglet_lm
+from kinglet_lm import _handle
 from support import refused, small
 
 INTERRUPTS = 10_000
@@ -24,7 +24,7 @@ INTERRUPTS = 10_000
 def race(path, seconds=3.0):
     """Threads cancel sessions and step them while another one closes them."""
     sys.setswitchinterval(1e-6)
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     held, over = [model.session()], threading.Event()
     failed = []
 
@@ -32,7 +32,7 @@ def race(path, seconds=3.0):
         while not over.is_set():
             try:
                 call(held[0])
-            except (kinglet.Cancelled, kinglet.Busy, kinglet.WrongOrder):
+            except (kinglet_lm.Cancelled, kinglet_lm.Busy, kinglet_lm.WrongOrder):
                 pass
             except BaseException as error:
                 failed.append(error)
@@ -50,10 +50,10 @@ def race(path, seconds=3.0):
             held[0] = session
             try:
                 session.step(1)
-            except (kinglet.Cancelled, kinglet.Busy):
+            except (kinglet_lm.Cancelled, kinglet_lm.Busy):
                 pass
-        refused(kinglet.WrongOrder, lambda session=session: session.step(1), "closed")
-        refused(kinglet.WrongOrder, lambda session=session: session.cancel(), "closed")
+        refused(kinglet_lm.WrongOrder, lambda session=session: session.step(1), "closed")
+        refused(kinglet_lm.WrongOrder, lambda session=session: session.cancel(), "closed")
         session.close()
         closed += 1
     over.set()
@@ -97,7 +97,7 @@ class Interrupts:
 
 
 def interrupts(path):
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     session, embedding = model.session(), model.embedding()
     generation = model.generate(tokens=2**40)
     session.step(1)
@@ -123,7 +123,7 @@ def interrupts(path):
 
 def long_calls(path):
     """An interrupted long call ends before another one begins, and leaves no pending cancel."""
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     session = model.session()
     ids = [at % 20 for at in range(400)]
     source = Interrupts(0)
@@ -142,7 +142,7 @@ def long_calls(path):
 
 def given_up(path):
     """A call that is interrupted before its thread runs does not take the turn of a later one."""
-    session = kinglet.Model(path).session()
+    session = kinglet_lm.Model(path).session()
     turn, worked, taken = session._turn, [], []
     turn.pop = lambda place: taken.append(place) or turn.free.pop(place)
     call = _handle._LongCall(turn, worked.append)
@@ -157,7 +157,7 @@ def given_up(path):
 
 def interrupted_at_each_line(path):
     """Ctrl-C at any line of a long call in the main thread is KeyboardInterrupt, nothing else."""
-    session = kinglet.Model(path).session()
+    session = kinglet_lm.Model(path).session()
     ids = [at % 20 for at in range(400)]
     lines = 0
 
@@ -192,7 +192,7 @@ def interrupted_at_each_line(path):
 
 
 def copies(path):
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     session, embedding, generation = model.session(), model.embedding(), model.generate(tokens=4)
     coder = model.compressor()
     for one in (session, embedding, generation, coder):
@@ -205,8 +205,8 @@ def copies(path):
         isinstance(value, (_handle.Handle, _handle.Turn))
         for value in getattr(one, "__dict__", {}).values())]
     kinds = {type(one) for one in owners if not inspect.isclass(one)}
-    assert kinds >= {kinglet.Model, kinglet.State, kinglet.Session, kinglet.Embedding,
-                     kinglet.Generation, kinglet.Coder}, kinds
+    assert kinds >= {kinglet_lm.Model, kinglet_lm.State, kinglet_lm.Session, kinglet_lm.Embedding,
+                     kinglet_lm.Generation, kinglet_lm.Coder}, kinds
     for one in (model, state):
         assert copy.copy(one) is one and copy.deepcopy(one) is one
     words = copy.copy(model.vocabulary)
@@ -221,16 +221,16 @@ def copies(path):
 
 def memory(path):
     """close() frees at once, even while an exception from the session is referenced."""
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     destroyed = []
     session = model.session()
     handle = session._turn.handle
     handle._destroy = lambda pointer, destroy=handle._destroy: (
         destroyed.append(pointer), destroy(pointer))
     del handle
-    held = [refused(kinglet.IdOutOfRange, lambda: session.step(10**6)),
-            refused(kinglet.IdOutOfRange, lambda: session.rank(10**6)),
-            refused(kinglet.IdOutOfRange, lambda: session.step_many([10**6] * 300))]
+    held = [refused(kinglet_lm.IdOutOfRange, lambda: session.step(10**6)),
+            refused(kinglet_lm.IdOutOfRange, lambda: session.rank(10**6)),
+            refused(kinglet_lm.IdOutOfRange, lambda: session.step_many([10**6] * 300))]
     session.close()
     assert len(destroyed) == 1 and len(held) == 3
 

@@ -10,12 +10,12 @@ import sys
 import tempfile
 import types
 
-import kinglet
-from kinglet import integrations
-from kinglet._histories import History, Reader, history_of
-from kinglet.integrations._host import host
-from kinglet.integrations._time_slices import granted, long_time_slices
-from kinglet.integrations._words import Words
+import kinglet_lm
+from kinglet_lm import integrations
+from kinglet_lm._histories import History, Reader, history_of
+from kinglet_lm.integrations._host import host
+from kinglet_lm.integrations._time_slices import granted, long_time_slices
+from kinglet_lm.integrations._words import Words
 from support import DATA, demo, refused
 
 
@@ -31,8 +31,8 @@ class Absent:
 
 
 def imports():
-    """Every integration imports, or names the package to install; kinglet imports no host."""
-    loaded = [name for name in sys.modules if name.startswith("kinglet.integrations.")]
+    """Every integration imports, or names the package to install; kinglet_lm imports no host."""
+    loaded = [name for name in sys.modules if name.startswith("kinglet_lm.integrations.")]
     assert all(name.split(".")[-1].startswith("_") for name in loaded), loaded
     folder = pathlib.Path(integrations.__file__).parent
     names = sorted(path.stem for path in folder.glob("[a-z]*.py"))
@@ -41,7 +41,7 @@ def imports():
     refusing = 0
     for name in names:
         try:
-            importlib.import_module(f"kinglet.integrations.{name}")
+            importlib.import_module(f"kinglet_lm.integrations.{name}")
         except ImportError as error:
             assert "pip install '" in str(error) and "found none" in str(error), error
             refusing += 1
@@ -78,8 +78,9 @@ def histories(model):
     del long  # however deep it is
     no_words = DATA / "micronet-small-fp32"
     with tempfile.TemporaryDirectory() as folder:
-        kinglet.convert(no_words, f"{folder}/ids.kgl")
-        refused(kinglet.Unsupported, lambda: Reader(kinglet.Model(f"{folder}/ids.kgl")), "--vocab")
+        kinglet_lm.convert(no_words, f"{folder}/ids.kgl")
+        refused(kinglet_lm.Unsupported, lambda: Reader(kinglet_lm.Model(f"{folder}/ids.kgl")),
+                "--vocab")
 
 
 def words(model, folder):
@@ -122,7 +123,7 @@ def main():
     if not slices():
         print("time slices: not run: this system does not report their length")
     with tempfile.TemporaryDirectory() as folder:
-        model = kinglet.Model(demo(folder))
+        model = kinglet_lm.Model(demo(folder))
         histories(model)
         words(model, folder)
     print("integrations: common parts, and errors without a host")

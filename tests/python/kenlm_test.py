@@ -1,4 +1,4 @@
-"""kinglet.kenlm behaves as KenLM's own module: one set of expectations, run over both.
+"""kinglet_lm.kenlm behaves as KenLM's own module: one set of expectations, run over both.
 
     kenlm_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
 
@@ -16,8 +16,8 @@ import sys
 import tempfile
 import warnings
 
-import kinglet
-from kinglet import kenlm as ours
+import kinglet_lm
+from kinglet_lm import kenlm as ours
 from support import demo, refused
 
 SENTENCE = "the film was a success"
@@ -118,7 +118,7 @@ def behaviour(k, path):
 
 def splits_words(m, path):
     """A word that the model's tokenizer splits has the product of its tokens, and is known."""
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     pieces = [model.vocabulary[id] for id in model.tokenize("didn't")]
     assert len(pieces) == 2 and "didn't" not in model.vocabulary and "didn't" in m
     one, two = list(m.full_scores("he didn't", eos=False)), list(
@@ -169,11 +169,11 @@ def main():
         try:
             import kenlm
         except ImportError:
-            print("kinglet.kenlm as expected; KenLM's own is not installed (pip install kenlm)")
+            print("kinglet_lm.kenlm as expected; KenLM's own is not installed (pip install kenlm)")
             return
         with contextlib.redirect_stderr(io.StringIO()):
             behaviour(kenlm, str(pathlib.Path(__file__).parent / "tiny.arpa"))
-        print("kinglet.kenlm and KenLM's own as expected")
+        print("kinglet_lm.kenlm and KenLM's own as expected")
 
 
 if __name__ == "__main__":

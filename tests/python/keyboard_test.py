@@ -6,7 +6,7 @@
 import pickle
 import tempfile
 
-import kinglet
+import kinglet_lm
 from support import demo, refused
 
 
@@ -48,7 +48,7 @@ def learns_words(model, path):
     assert keyboard.words() == {"Ringelnatz": 2, "caf\u00e9s": 1}
     found = keyboard.find(session, "ringe", 1, before="The")[0]
     assert (found.text, found.kind) == ("Ringelnatz", "user_word"), found
-    refused(kinglet.ReadFailed, lambda: model.keyboard().open_words(path), "open")
+    refused(kinglet_lm.ReadFailed, lambda: model.keyboard().open_words(path), "open")
     del keyboard
     keyboard = model.keyboard()
     keyboard.open_words(path)
@@ -60,28 +60,28 @@ def learns_words(model, path):
     assert keyboard.find(session, "ringe", 1)[0].text != "Ringelnatz"
     keyboard.forget()
     assert keyboard.words() == {}
-    refused(kinglet.InvalidArgument, lambda: keyboard.learn("two words"), "word")
-    refused(kinglet.InvalidArgument, lambda: keyboard.learn("a\0b"), "word")
-    refused(kinglet.InvalidArgument, lambda: keyboard.set_weights(1, 0), "weights")
+    refused(kinglet_lm.InvalidArgument, lambda: keyboard.learn("two words"), "word")
+    refused(kinglet_lm.InvalidArgument, lambda: keyboard.learn("a\0b"), "word")
+    refused(kinglet_lm.InvalidArgument, lambda: keyboard.set_weights(1, 0), "weights")
 
 
 def refuses(model):
     session = model.session()
     keyboard = model.keyboard()
-    refused(kinglet.WrongOrder, lambda: keyboard.find(session, "a"), "token")
+    refused(kinglet_lm.WrongOrder, lambda: keyboard.find(session, "a"), "token")
     session.step(0)
     for options in ({"capitals": "none"}, {"insertion": -1}, {"insertion": float("nan")},
                     {"typo": 1}, {"lane": 1}):
-        refused(kinglet.InvalidArgument, lambda given=options: keyboard.find(
+        refused(kinglet_lm.InvalidArgument, lambda given=options: keyboard.find(
             session, "a", **given), "")
-    refused(kinglet.InvalidArgument, lambda: keyboard.find(session, ["ab"]), "characters")
-    refused(kinglet.InvalidArgument, lambda: keyboard.find(session, "a" * 65), "touches")
+    refused(kinglet_lm.InvalidArgument, lambda: keyboard.find(session, ["ab"]), "characters")
+    refused(kinglet_lm.InvalidArgument, lambda: keyboard.find(session, "a" * 65), "touches")
     refused(TypeError, lambda: pickle.dumps(keyboard), "keyboard")
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        model = kinglet.Model(demo(folder))
+        model = kinglet_lm.Model(demo(folder))
         finds_words(model)
         learns_words(model, folder + "/words")
         refuses(model)

@@ -11,7 +11,7 @@ import struct
 import sys
 import tempfile
 
-import kinglet
+import kinglet_lm
 from support import demo, refused
 
 WIDTH, HEADS, INNER, LAYERS, POSITIONS, CLASSES = 8, 2, 12, 2, 9, 3
@@ -184,31 +184,31 @@ def texts(model):
 
 def refusals(model, bare, language):
     with model.session() as session:
-        refused(kinglet.WrongOrder, lambda: session.look_at(0), "text that was read")
-        refused(kinglet.WrongOrder, session.pooled)
-        refused(kinglet.WrongOrder, session.scores)
-        refused(kinglet.InvalidArgument, lambda: session.read([]))
-        refused(kinglet.InvalidArgument, lambda: session.read([2] * (POSITIONS + 1)))
-        refused(kinglet.InvalidArgument, lambda: session.read(TEXT, [0, 1]), "segments", "8")
-        refused(kinglet.IdOutOfRange, lambda: session.read([len(WORDS)]))
-        refused(kinglet.IdOutOfRange, lambda: session.read([2, 3], [0, 2]), "segment")
+        refused(kinglet_lm.WrongOrder, lambda: session.look_at(0), "text that was read")
+        refused(kinglet_lm.WrongOrder, session.pooled)
+        refused(kinglet_lm.WrongOrder, session.scores)
+        refused(kinglet_lm.InvalidArgument, lambda: session.read([]))
+        refused(kinglet_lm.InvalidArgument, lambda: session.read([2] * (POSITIONS + 1)))
+        refused(kinglet_lm.InvalidArgument, lambda: session.read(TEXT, [0, 1]), "segments", "8")
+        refused(kinglet_lm.IdOutOfRange, lambda: session.read([len(WORDS)]))
+        refused(kinglet_lm.IdOutOfRange, lambda: session.read([2, 3], [0, 2]), "segment")
         refused(TypeError, lambda: session.read("the film"))
         session.read(TEXT)
-        refused(kinglet.WrongOrder, lambda: session.log_probability(5))
+        refused(kinglet_lm.WrongOrder, lambda: session.log_probability(5))
         for position in (len(TEXT), 1 << 63, 1 << 64, -1):
-            refused(kinglet.InvalidArgument, lambda at=position: session.look_at(at), "position")
-        refused(kinglet.InvalidArgument, lambda: session.scores(1), "position")
-        refused(kinglet.Unsupported, lambda: session.step(5), "masked")
+            refused(kinglet_lm.InvalidArgument, lambda at=position: session.look_at(at), "position")
+        refused(kinglet_lm.InvalidArgument, lambda: session.scores(1), "position")
+        refused(kinglet_lm.Unsupported, lambda: session.step(5), "masked")
     assert (bare.pooled_width, bare.score_count) == (0, 0)
     with bare.session() as session:
         session.read(TEXT)
-        refused(kinglet.Unsupported, session.pooled, "pooler")
-        refused(kinglet.Unsupported, session.scores, "scores")
+        refused(kinglet_lm.Unsupported, session.pooled, "pooler")
+        refused(kinglet_lm.Unsupported, session.scores, "scores")
     assert (language.pooled_width, language.score_count, language.longest_source) == (0, 0, 0)
     with language.session() as session:
         for call in (lambda: session.read([1]), lambda: session.look_at(0), session.pooled,
                      session.scores):
-            refused(kinglet.Unsupported, call, "masked")
+            refused(kinglet_lm.Unsupported, call, "masked")
 
 
 def main():
@@ -219,11 +219,11 @@ def main():
         models = []
         for made in ("bert", "bare"):
             path = folder / f"{made}.kgl"
-            kinglet.convert(folder / made, path, tokenizer=folder / made / "vocab.txt")
-            models.append(kinglet.Model(path))
+            kinglet_lm.convert(folder / made, path, tokenizer=folder / made / "vocab.txt")
+            models.append(kinglet_lm.Model(path))
         numbers(models[0], bert)
         texts(models[0])
-        refusals(*models, kinglet.Model(demo(folder)))
+        refusals(*models, kinglet_lm.Model(demo(folder)))
     print(f"{2 * len(TEXT) * len(WORDS)} log-probabilities as the formulas have them")
 
 

@@ -18,7 +18,7 @@ if os.environ.get("LD_PRELOAD") != sys.argv[1]:
     environment = dict(os.environ, LD_PRELOAD=sys.argv[1])
     os.execve(sys.executable, [sys.executable, "-B", *sys.argv], environment)
 
-import kinglet
+import kinglet_lm
 from support import DATA
 
 FAULTS = ctypes.CDLL(sys.argv[1])
@@ -34,7 +34,7 @@ def attempt(call, good, every):
     try:
         answer = call()
         return [answer], FAULTS.give_memory() != 0
-    except kinglet.OutOfMemory as error:
+    except kinglet_lm.OutOfMemory as error:
         FAULTS.give_memory()
         assert isinstance(error, MemoryError) and error.status == 400, error
         return [], True
@@ -84,7 +84,7 @@ def command_sweep(name, call, output=None):
             for at in range(1, allocations + 1, allocations // 10):
                 try:
                     assert run(kind, at) == expected, f"{name}: another answer, {kind} at {at}"
-                except kinglet.CommandFailed as error:
+                except kinglet_lm.CommandFailed as error:
                     assert "memory" in str(error), f"{name}, {kind} at {at}: {error}"
                     refusals += 1
                 if output and os.path.exists(output):
@@ -105,13 +105,14 @@ def searched(beam):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         path, pairs = f"{folder}/m.kgl", f"{folder}/t.kgl"
-        kinglet.convert(SMALL, path, vocab=SMALL / "vocab.txt")
-        kinglet.convert(TRANSLATOR, pairs)
-        command_sweep("convert", lambda: kinglet.convert(SMALL, f"{folder}/o.kgl", bits=8)["bytes"],
+        kinglet_lm.convert(SMALL, path, vocab=SMALL / "vocab.txt")
+        kinglet_lm.convert(TRANSLATOR, pairs)
+        command_sweep("convert",
+                      lambda: kinglet_lm.convert(SMALL, f"{folder}/o.kgl", bits=8)["bytes"],
                       f"{folder}/o.kgl")
-        command_sweep("translate", lambda: kinglet.translate(pairs, ["s3 s4 s5"], max_length=5))
-        translator = kinglet.Model(pairs).session()
-        model = kinglet.Model(path)
+        command_sweep("translate", lambda: kinglet_lm.translate(pairs, ["s3 s4 s5"], max_length=5))
+        translator = kinglet_lm.Model(pairs).session()
+        model = kinglet_lm.Model(path)
         session = model.session(lanes=2)
         session.step(5)
         state = session.save()
@@ -123,7 +124,7 @@ def main():
             return call
 
         points = sum(sweep(name, call) for name, call in {
-            "open": lambda: len(kinglet.Model(path).vocabulary),
+            "open": lambda: len(kinglet_lm.Model(path).vocabulary),
             "session": lambda: model.session(lanes=3).position(2),
             "step": after_step(lambda: session.step(7)),
             "step_many": after_step(lambda: list(session.step_many([3, 4, 5, 3]))),
@@ -137,7 +138,7 @@ def main():
             "score": lambda: model.score([3, 4, 5, 3], bos=False, eos=False),
             "score_stream": lambda: model.score_stream([3, 4, 5, 3, 7, 9]),
             "score_tree": lambda: list(model.session(lanes=2).score_tree(
-                [kinglet.NO_PARENT, 0, 1, 1], [1, 2, 3, 4])[0]),
+                [kinglet_lm.NO_PARENT, 0, 1, 1], [1, 2, 3, 4])[0]),
             "beam": lambda: searched(model.beam(lanes=2, state_bytes=1)),
         }.items())
         session.restore(state)

@@ -1,4 +1,4 @@
-"""pyctcdecode's own class for KenLM runs over kinglet.kenlm unchanged.
+"""pyctcdecode's own class for KenLM runs over kinglet_lm.kenlm unchanged.
 
     pyctcdecode_test.py        (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
 
@@ -10,7 +10,7 @@ import math
 import sys
 import tempfile
 
-import kinglet.kenlm
+import kinglet_lm.kenlm
 from support import demo
 
 TEXT = "the film was a success"
@@ -20,7 +20,7 @@ LABELS = [" ", *"abcdefghijklmnopqrstuvwxyz", ""]
 
 def main():
     try:
-        sys.modules["kenlm"] = kinglet.kenlm  # before the host imports it
+        sys.modules["kenlm"] = kinglet_lm.kenlm  # before the host imports it
         import numpy
         from pyctcdecode import build_ctcdecoder
     except ImportError as error:
@@ -36,7 +36,7 @@ def main():
         path = str(demo(folder))
         alone = build_ctcdecoder(LABELS).decode(logits)
         assert alone == HEARD, alone
-        model = kinglet.kenlm.Model(path)
+        model = kinglet_lm.kenlm.Model(path)
         words = [*TEXT.split(), *HEARD.split(), "it", "with"]
         decoder = build_ctcdecoder(LABELS, path, unigrams=[w for w in words if w in model],
                                    alpha=0.5, beta=1.5)
@@ -44,7 +44,7 @@ def main():
         assert text == TEXT, text
         expected = 0.5 * model.score(TEXT) * math.log(10) + 1.5 * len(TEXT.split())
         assert math.isclose(both - sound, expected, rel_tol=1e-9), (both - sound, expected)
-    print("pyctcdecode's KenLM class over kinglet.kenlm: the text, and the weighted score")
+    print("pyctcdecode's KenLM class over kinglet_lm.kenlm: the text, and the weighted score")
     return 0
 
 

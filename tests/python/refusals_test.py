@@ -17,36 +17,38 @@ import tempfile
 import threading
 import time
 
-import kinglet
+import kinglet_lm
 from support import DATA, demo, refused
 
 SENTENCE = "the film was a success"
 
 
 def files(folder, path):
-    missing = refused(kinglet.NotFound, lambda: kinglet.Model(f"{folder}/none.kgl"), "none.kgl")
+    missing = refused(kinglet_lm.NotFound, lambda: kinglet_lm.Model(f"{folder}/none.kgl"),
+                      "none.kgl")
     assert isinstance(missing, FileNotFoundError) and missing.status == 200
     whole = path.read_bytes()
     for bad in (whole[:-1], whole[: len(whole) // 2], b"", b"no model", whole[:5000] + b"x"
                 + whole[5001:]):
-        error = refused(kinglet.DamagedFile, lambda bad=bad: kinglet.Model(bad), "expected")
+        error = refused(kinglet_lm.DamagedFile, lambda bad=bad: kinglet_lm.Model(bad), "expected")
         assert error.status // 100 == 3 and error.place and error.expected and error.found, error
-    assert kinglet.Model(whole).score(SENTENCE) == kinglet.Model(path).score(SENTENCE)
-    refused(TypeError, lambda: kinglet.Model(3), "path or the bytes")
-    refused(kinglet.InvalidArgument, lambda: kinglet.Model("a\0b"), "NUL")
-    refused(kinglet.Unsupported, lambda: kinglet.Model(path, backend="gpu"), "gpu")
-    refused(kinglet.OutOfMemory, lambda: kinglet.Model(path, memory_limit=1000), "1000")
+    assert kinglet_lm.Model(whole).score(SENTENCE) == kinglet_lm.Model(path).score(SENTENCE)
+    refused(TypeError, lambda: kinglet_lm.Model(3), "path or the bytes")
+    refused(kinglet_lm.InvalidArgument, lambda: kinglet_lm.Model("a\0b"), "NUL")
+    refused(kinglet_lm.Unsupported, lambda: kinglet_lm.Model(path, backend="gpu"), "gpu")
+    refused(kinglet_lm.OutOfMemory, lambda: kinglet_lm.Model(path, memory_limit=1000), "1000")
     for name in ("[run]", "[a,b]", "--json", "{}"):  # file names that look like options or lists
-        refused(kinglet.CommandFailed, lambda name=name: kinglet.convert(name, f"{folder}/x.kgl"),
-                name, "no such file")
-    refused(kinglet.CommandFailed, lambda: kinglet.convert(f"{folder}/none", f"{folder}/x.kgl"),
-            "none")
+        refused(kinglet_lm.CommandFailed,
+                lambda name=name: kinglet_lm.convert(name, f"{folder}/x.kgl"), name, "no such file")
+    refused(kinglet_lm.CommandFailed,
+            lambda: kinglet_lm.convert(f"{folder}/none", f"{folder}/x.kgl"), "none")
 
 
 def ordinary_values(folder, path):
     """Empty lists, paths of bytes, None next to a state, words where ids are expected."""
-    model = kinglet.Model(os.fsencode(path))
-    assert model.path == str(path) and model.score(SENTENCE) == kinglet.Model(path).score(SENTENCE)
+    model = kinglet_lm.Model(os.fsencode(path))
+    assert model.path == str(path)
+    assert model.score(SENTENCE) == kinglet_lm.Model(path).score(SENTENCE)
     session = model.session(lanes=2)
     session.step(1)
     for empty in ([], (), array.array("I"), range(0)):
@@ -61,11 +63,12 @@ def ordinary_values(folder, path):
     assert (state == None) is False and (state != None) is True and state not in [None, 3]  # noqa: E711
     refused(TypeError, lambda: model.score(["the", "film"]), "' '.join")
     refused(TypeError, lambda: model.rescore("the film"), "a list of texts")
-    refused(kinglet.InvalidArgument, lambda: model.rescore(["a"], [1, 2]), "expected 1 scores")
+    refused(kinglet_lm.InvalidArgument, lambda: model.rescore(["a"], [1, 2]), "expected 1 scores")
     for wrong in math.nan, math.inf, -math.inf:  # no order has these
-        refused(kinglet.InvalidArgument, lambda wrong=wrong: model.rescore(["a", "b"], [1, wrong]),
+        refused(kinglet_lm.InvalidArgument,
+                lambda wrong=wrong: model.rescore(["a", "b"], [1, wrong]),
                 "given: expected finite numbers")
-        refused(kinglet.InvalidArgument, lambda wrong=wrong: model.rescore(["a"], weight=wrong),
+        refused(kinglet_lm.InvalidArgument, lambda wrong=wrong: model.rescore(["a"], weight=wrong),
                 "weights: expected finite numbers")
     for wrong in {4, 3}, frozenset({4}), {4: 1}:
         refused(TypeError, lambda wrong=wrong: model.score(wrong),
@@ -85,17 +88,17 @@ def ordinary_values(folder, path):
 
 
 def pickles(folder, path):
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     moving = pathlib.Path(folder) / "moving.kgl"
     shutil.copy(path, moving)
-    moved = pickle.dumps(kinglet.Model(moving))
+    moved = pickle.dumps(kinglet_lm.Model(moving))
     assert pickle.loads(moved).score(SENTENCE) == model.score(SENTENCE)
-    kinglet.convert(DATA / "micronet-small-fp32", moving,
+    kinglet_lm.convert(DATA / "micronet-small-fp32", moving,
                     vocab=DATA / "micronet-small-fp32" / "vocab.txt")
-    refused(kinglet.Mismatch, lambda: pickle.loads(moved), "digest", "changed since")
+    refused(kinglet_lm.Mismatch, lambda: pickle.loads(moved), "digest", "changed since")
     moving.unlink()
-    refused(kinglet.NotFound, lambda: pickle.loads(moved), "moving.kgl")
-    refused(TypeError, lambda: pickle.dumps(kinglet.Model(path.read_bytes())), "path")
+    refused(kinglet_lm.NotFound, lambda: pickle.loads(moved), "moving.kgl")
+    refused(TypeError, lambda: pickle.dumps(kinglet_lm.Model(path.read_bytes())), "path")
     refused(TypeError, lambda: pickle.dumps(model.session()), "session.save()")
     assert copy.deepcopy(model) is model
     session = model.session(lanes=2)
@@ -106,43 +109,44 @@ def pickles(folder, path):
     assert session.save() != state and len({state, session.save(), session.save()}) == 2
     data = bytes(state)
     assert model.state(data) == state and model.state(data).position == 1
-    refused(kinglet.DamagedFile, lambda: model.state(data[:-1]))
-    refused(kinglet.DamagedFile, lambda: model.state(b""))
+    refused(kinglet_lm.DamagedFile, lambda: model.state(data[:-1]))
+    refused(kinglet_lm.DamagedFile, lambda: model.state(b""))
     refused(TypeError, lambda: model.state("text"), "bytes")
     session.fork(0, 1)
     session.restore(state, 1)
     assert session.position(1) == 1 and session.position(0) == 2
     refused(TypeError, lambda: session.restore(3), "State")
-    error = pickle.loads(pickle.dumps(refused(kinglet.IdOutOfRange, lambda: session.step(10**6))))
+    error = refused(kinglet_lm.IdOutOfRange, lambda: session.step(10**6))
+    error = pickle.loads(pickle.dumps(error))
     assert (error.status, error.found) == (101, "1000000")
 
 
 def arguments(path):
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     session = model.session()
-    refused(kinglet.WrongOrder, lambda: session.top_k(3), "at least one token")
+    refused(kinglet_lm.WrongOrder, lambda: session.top_k(3), "at least one token")
     session.step(1)
     for id in (len(model.vocabulary), 2**32 - 1):
-        refused(kinglet.IdOutOfRange, lambda id=id: session.log_probability(id), str(id))
+        refused(kinglet_lm.IdOutOfRange, lambda id=id: session.log_probability(id), str(id))
     for id in (-1, 2**32, 2**32 + 5, 2**70):  # none may wrap around to a word
-        refused(kinglet.InvalidArgument, lambda id=id: session.step(id), str(id))
-        refused(kinglet.InvalidArgument, lambda id=id: session.log_probability(id), str(id))
-        refused(kinglet.InvalidArgument, lambda id=id: model.score([id]))
+        refused(kinglet_lm.InvalidArgument, lambda id=id: session.step(id), str(id))
+        refused(kinglet_lm.InvalidArgument, lambda id=id: session.log_probability(id), str(id))
+        refused(kinglet_lm.InvalidArgument, lambda id=id: model.score([id]))
     refused(TypeError, lambda: session.step(1.0))
     refused(TypeError, lambda: session.step("the"))
     assert session.position() == 1
     for wrong in (math.nan, math.inf, -1.0):
-        refused(kinglet.InvalidArgument, lambda wrong=wrong: session.draw(1, temperature=wrong),
+        refused(kinglet_lm.InvalidArgument, lambda wrong=wrong: session.draw(1, temperature=wrong),
                 "temperature")
-    refused(kinglet.InvalidArgument, lambda: session.top_p(math.nan))
-    refused(kinglet.InvalidArgument, lambda: session.step_lanes([0, 0], [1, 1]))
-    refused(kinglet.InvalidArgument, lambda: session.step_lanes([0], [1, 1]), "expected 1")
-    refused(kinglet.InvalidArgument, lambda: session.step(1, lane=1), "lane")
-    refused(kinglet.InvalidArgument, lambda: model.session(lanes=0), "lanes")
-    refused(kinglet.InvalidArgument, lambda: model.session(empty_cache="no"), "normalised")
+    refused(kinglet_lm.InvalidArgument, lambda: session.top_p(math.nan))
+    refused(kinglet_lm.InvalidArgument, lambda: session.step_lanes([0, 0], [1, 1]))
+    refused(kinglet_lm.InvalidArgument, lambda: session.step_lanes([0], [1, 1]), "expected 1")
+    refused(kinglet_lm.InvalidArgument, lambda: session.step(1, lane=1), "lane")
+    refused(kinglet_lm.InvalidArgument, lambda: model.session(lanes=0), "lanes")
+    refused(kinglet_lm.InvalidArgument, lambda: model.session(empty_cache="no"), "normalised")
     refused(TypeError, lambda: session.log_probabilities(out=bytearray(8)), "float32")
     refused(TypeError, lambda: session.log_probabilities(out=array.array("d", [0.0] * 40000)))
-    refused(kinglet.InvalidArgument,
+    refused(kinglet_lm.InvalidArgument,
             lambda: session.log_probabilities(out=array.array("f", [0.0])))
     every = session.log_probabilities()
     assert len(every) == len(model.vocabulary)
@@ -163,8 +167,8 @@ def arguments(path):
         refused(TypeError, lambda call=call: call(b"bytes"))
     refused(TypeError, lambda: model.vocabulary.id(b"the"), "decode")
     refused(TypeError, lambda: model.score_lines("one text"), "splits it")
-    refused(kinglet.UnknownWord, lambda: model.vocabulary.id("zzqx"))
-    refused(kinglet.InvalidArgument, lambda: model.score("a \ud800 b"), "surrogate")
+    refused(kinglet_lm.UnknownWord, lambda: model.vocabulary.id("zzqx"))
+    refused(kinglet_lm.InvalidArgument, lambda: model.score("a \ud800 b"), "surrogate")
     invalid = b"the \xff\xfe film".decode("utf-8", "surrogateescape")
     assert model.score_details(invalid).oov == 1
     assert model.score("") == model.score([]) < 0
@@ -179,19 +183,19 @@ def arguments(path):
     assert [SENTENCE[a:b] for _, a, b in model.tokenize_with_ranges(SENTENCE)] == SENTENCE.split()
     embedding = model.embedding()
     assert [len(v) for v in embedding.vectors([3, 3])] == [embedding.width] * 2
-    refused(kinglet.Unsupported, lambda: embedding.classify([3]))
-    refused(kinglet.Unsupported, lambda: session.encode([3]))
+    refused(kinglet_lm.Unsupported, lambda: embedding.classify([3]))
+    refused(kinglet_lm.Unsupported, lambda: session.encode([3]))
     generation = model.generate(SENTENCE, tokens=4, streams=2, seed=1)
     assert len(list(generation)) == 4 and generation.ended(1)
     assert generation.ids(0) != generation.ids(1) and generation.text()
     with model.session() as closed:
         pass
-    refused(kinglet.WrongOrder, lambda: closed.step(1), "closed")
+    refused(kinglet_lm.WrongOrder, lambda: closed.step(1), "closed")
 
 
 def long_text(path):
     """Tokenizes 10 MB; interrupts a call that would take minutes by Ctrl-C."""
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     text = "the film was a success . " * 400_000
     ids = model.tokenize(text)
     assert len(ids) == 2_400_000
@@ -206,30 +210,30 @@ def long_text(path):
 
 def threads(path):
     """A session of two threads at once is refused, one of another thread's cancels it."""
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     session = model.session()
     ids = [at % 1000 for at in range(300_000)]
     failed = []
 
     def long():
         try:
-            session.score_tree([kinglet.NO_PARENT, *range(len(ids) - 1)], ids)
-        except kinglet.Error as error:
+            session.score_tree([kinglet_lm.NO_PARENT, *range(len(ids) - 1)], ids)
+        except kinglet_lm.Error as error:
             failed.append(error)
 
     other = threading.Thread(target=long)
     other.start()
     while not session._turn.taken():
         time.sleep(0.001)
-    refused(kinglet.Busy, lambda: session.step(1), "own")
+    refused(kinglet_lm.Busy, lambda: session.step(1), "own")
     session.cancel()
     other.join()
-    assert [type(error) for error in failed] == [kinglet.Cancelled]
+    assert [type(error) for error in failed] == [kinglet_lm.Cancelled]
     session.step(1)
 
 
 def in_child(path_or_model):
-    model = path_or_model if isinstance(path_or_model, kinglet.Model) else kinglet.Model(
+    model = path_or_model if isinstance(path_or_model, kinglet_lm.Model) else kinglet_lm.Model(
         path_or_model)
     return model.score(SENTENCE)
 
@@ -242,13 +246,13 @@ def held_session(_):
     session.step(7)
     try:
         threaded.step(7)
-    except kinglet.WrongOrder as error:
+    except kinglet_lm.WrongOrder as error:
         return model.score(SENTENCE), session.log_probability(5), str(error)
     return None
 
 
 def processes(path):
-    model = kinglet.Model(path)
+    model = kinglet_lm.Model(path)
     expected = model.score(SENTENCE)
     for method in ("fork", "spawn"):
         with multiprocessing.get_context(method).Pool(2) as pool:

@@ -9,11 +9,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "python"
 EXAMPLES = sorted(f"../{path.relative_to(ROOT)}" for path in ROOT.glob("examples/[ch]*s/*.py"))
 CHECKS = {
-    "ruff": ["check", "--no-cache", "--config", "pyproject.toml", "kinglet", "../examples/python",
-             "../examples/corpus", "../examples/hosts", "../tests/hosts", "../tests/python",
-             "../bench/python_calls"],
-    "mypy": ["--strict", "--cache-dir", "/dev/null", "--config-file", "pyproject.toml", "kinglet",
-             "../examples/python/curves.py", *EXAMPLES],
+    "ruff": ["check", "--no-cache", "--config", "pyproject.toml", "kinglet_lm",
+             "../examples/python", "../examples/corpus", "../examples/hosts", "../tests/hosts",
+             "../tests/python", "../bench/python_calls"],
+    "mypy": ["--strict", "--cache-dir", "/dev/null", "--config-file", "pyproject.toml",
+             "kinglet_lm", "../examples/python/curves.py", *EXAMPLES],
 }
 
 

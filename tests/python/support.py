@@ -2,7 +2,7 @@
 
 import pathlib
 
-import kinglet
+import kinglet_lm
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEMO = ROOT / "examples" / "wikitext2"
@@ -14,7 +14,7 @@ def demo(folder, bits=9):
     path = pathlib.Path(folder) / f"demo{bits}.kgl"
     if not path.exists():
         quantised = {"bits": bits, "calibrate": DEMO / "calibration.txt"} if bits else {}
-        kinglet.convert(DEMO, path, vocab=DEMO / "vocab.txt", tokenizer="wikitext", **quantised)
+        kinglet_lm.convert(DEMO, path, vocab=DEMO / "vocab.txt", tokenizer="wikitext", **quantised)
     return path
 
 
@@ -22,7 +22,7 @@ def small(folder):
     """A model that is opened, and makes sessions, within a millisecond."""
     path = pathlib.Path(folder) / "small.kgl"
     checkpoint = DATA / "micronet-small-fp32"
-    kinglet.convert(checkpoint, path, vocab=checkpoint / "vocab.txt", tokenizer="spaces")
+    kinglet_lm.convert(checkpoint, path, vocab=checkpoint / "vocab.txt", tokenizer="spaces")
     return path
 
 

@@ -14,7 +14,7 @@ import time
 
 import handles_test
 
-import kinglet
+import kinglet_lm
 
 THREADS = 16
 ROUNDS = 10
@@ -25,7 +25,7 @@ def insist(call, *arguments):
     while True:
         try:
             return call(*arguments)
-        except kinglet.Cancelled:
+        except kinglet_lm.Cancelled:
             pass
 
 
@@ -46,7 +46,7 @@ def work(model, sessions, number, answers):
         if other is not None:
             try:
                 other.cancel()
-            except kinglet.Error:
+            except kinglet_lm.Error:
                 pass  # closed meanwhile
         sessions[number] = None
         session.close()
@@ -68,7 +68,7 @@ def share(model):
 
 def main():
     seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 1
-    model = kinglet.Model(pathlib.Path(sys.argv[1]).read_bytes())
+    model = kinglet_lm.Model(pathlib.Path(sys.argv[1]).read_bytes())
     end, times = time.monotonic() + seconds, 0
     while times == 0 or time.monotonic() < end:
         share(model)

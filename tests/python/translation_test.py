@@ -6,7 +6,7 @@ tests/data/opennmt/make_fixtures.py computed them in float64.
 import sys
 import tempfile
 
-import kinglet
+import kinglet_lm
 from support import DATA, refused
 
 FOLDER = DATA / "opennmt" / "plain"
@@ -34,8 +34,8 @@ def main():
     golden = [line.split("\t") for line in (FOLDER / "golden.tsv").read_text().splitlines()]
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/m.kgl"
-        kinglet.convert(FOLDER, path)
-        model = kinglet.Model(path)
+        kinglet_lm.convert(FOLDER, path)
+        model = kinglet_lm.Model(path)
         end = model.vocabulary.end
         with model.session(lanes=2) as session:
             seen = 0
@@ -49,13 +49,13 @@ def main():
             assert seen == len(golden) > 60
             for (source, _), words in zip(pairs, lists("greedy.txt")):
                 assert greedy(session, source, end, len(words) or 9) == words
-            refused(kinglet.InvalidArgument, lambda: session.encode([]))
-            refused(kinglet.IdOutOfRange, lambda: session.encode([10**6]))
+            refused(kinglet_lm.InvalidArgument, lambda: session.encode([]))
+            refused(kinglet_lm.IdOutOfRange, lambda: session.encode([10**6]))
         assert model.vocabulary.source_size > max(max(source) for source, _ in pairs)
         sentences = [" ".join(SOURCE_WORDS[id] for id in source) for source, _ in pairs]
         assert [model.vocabulary.source_id(word) for word in sentences[1].split()] == pairs[1][0]
         for options, name in (({}, "greedy.txt"), ({"beam": 3}, "beam3.txt")):
-            printed = kinglet.translate(path, sentences, max_length=9, **options)
+            printed = kinglet_lm.translate(path, sentences, max_length=9, **options)
             found = [[word["id"] for word in one["target"]] for one in printed]
             assert found == lists(name), name
     print(f"{seen} log-probabilities and {2 * len(pairs)} translations as computed elsewhere")
