@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 CASES = (("demo", "Demo model, WikiText-2, 33,278 words"), ("best", "Best MicroNet's shapes, 267,735 words"))
 # A row's name, and the sentence's: the quickest form of each peer. The first one is compared with the others.
-RUNTIMES = {"kinglet, 9 bits": "kinglet", "kinglet, 5 bits": None, "LiteRT, int8 weights": "LiteRT with int8 weights",
+RUNTIMES = {"kinglet, 9 bits": "kinglet", "kinglet, 5 bits": "", "LiteRT, int8 weights": "LiteRT with int8 weights",
             "ONNX Runtime, int8 weights": "ONNX Runtime with int8 weights", "PyTorch, float32": "PyTorch in float32"}
 BEGIN, END = "<!-- figures: bench/peers/draw.py writes these lines -->", "<!-- end of figures -->"
 COLUMNS = 120  # of README.md
@@ -143,9 +143,9 @@ def overlap(a: tuple, b: tuple) -> bool:
 def place(label: str, x: float, y: float, taken: list) -> tuple:
     """Where a label of the point (x, y) touches nothing: the text's left end and its base line."""
     width = LETTER * len(label)
-    beside, above = RADIUS + 5, RADIUS + 5
-    for left, base in ((x - beside - width, y + 4), (x + beside, y + 4), (x - width / 2, y - above), (x - width / 2, y + above + 10),
-                       (x + beside, y - above), (x + beside, y + above + 10), (x - width / 2, y - above - 16), (x - width / 2, y + above + 26)):
+    next_to, above = RADIUS + 5, RADIUS + 5
+    for left, base in ((x - next_to - width, y + 4), (x + next_to, y + 4), (x - width / 2, y - above), (x - width / 2, y + above + 10),
+                       (x + next_to, y - above), (x + next_to, y + above + 10), (x - width / 2, y - above - 16), (x - width / 2, y + above + 26)):
         box = (left - 3, base - 12, left + width + 3, base + 4)
         if box[0] > PLOT_LEFT and box[2] < RIGHT and not any(overlap(box, other) for other in taken):
             taken.append(box)
