@@ -31,7 +31,7 @@ STYLE = """
   .title { font-size: 16px; font-weight: 600 } .group { font-weight: 600 } .note { fill: #59636e; font-size: 12px }
   .label { stroke: #ffffff; stroke-width: 4px; paint-order: stroke; stroke-linejoin: round }
   .right { text-anchor: end } .middle { text-anchor: middle } .ours, .point { fill: #0a7d4f } .other { fill: #8c96a0 }
-  .grid { stroke: #d0d7de } .frontier { stroke: #0a7d4f; stroke-width: 2; fill: none } .beaten { fill: none; stroke: #59636e; stroke-width: 1.5 }
+  .grid { stroke: #d0d7de } .frontier { stroke: #0a7d4f; stroke-width: 2; fill:none } .beaten { fill:none; stroke: #59636e; stroke-width: 1.5 }
   @media (prefers-color-scheme: dark) {
     .page { fill: #0d1117; stroke: #3d444d } .label { stroke: #0d1117 } text { fill: #f0f6fc } .note { fill: #a0a9b4 } .grid { stroke: #3d444d }
     .ours, .point { fill: #3fb97f } .other { fill: #6e7781 } .frontier { stroke: #3fb97f } .beaten { stroke: #a0a9b4 }
