@@ -9,13 +9,18 @@ namespace {
 using Base = TechniqueBase;
 using Tables = TechniqueTables;
 
+constexpr int kFeedbackActivationBits = 9;
+
 constexpr auto kRows = std::to_array<TechniqueRow>({
-    // method, base, tables, checkpoint, recipe, bits, prune
+    // method, base, tables, checkpoint, recipe, bits, prune, feedback
     {"adaptive, tied, float32", Base::kDemo, Tables::kBoth, "", ""},
     {"tables as float16", Base::kDemo, Tables::kBoth, "", "wikitext2-float16.json"},
     {"10-bit scalar quantisation", Base::kDemo, Tables::kBoth, "", "", 10},
     {"9-bit scalar quantisation", Base::kDemo, Tables::kBoth, "", "", 9},
     {"8-bit scalar quantisation", Base::kDemo, Tables::kBoth, "", "", 8},
+    {"5-bit, by feedback", Base::kDemo, Tables::kBoth, "", "", 5, 0, true},
+    {"4-bit, by feedback", Base::kDemo, Tables::kBoth, "", "", 4, 0, true},
+    {"3-bit, by feedback", Base::kDemo, Tables::kBoth, "", "", 3, 0, true},
     {"pruned to 0.5, 9-bit", Base::kDemo, Tables::kBoth, "", "", 9, 0.5},
     {"product quantisation", Base::kDemo, Tables::kBoth, "", "wikitext2-product-quantised.json"},
     {"product quantisation, 9-bit", Base::kDemo, Tables::kBoth, "",
@@ -97,6 +102,12 @@ ConvertOptions OptionsOf(const TechniqueRow& row, const TechniqueFolders& folder
     if (row.base != Base::kTransformer) options.calibration_text = demo + "/calibration.txt";
   }
   if (row.prune > 0) options.prune = row.prune;
+  if (row.feedback) {
+    options.activation_bits = kFeedbackActivationBits;
+    options.scale_by = ScaleBy::kLeastSquares;
+    options.round_by = RoundBy::kFeedback;
+    options.calibrate_by = RangeRule::By::kPercentile;
+  }
   return options;
 }
 
@@ -113,6 +124,10 @@ std::string CommandOf(const TechniqueRow& row) {
   }
   if (row.bits != 0) text += " --bits " + std::to_string(row.bits);
   if (row.bits != 0 && !folder) text += " --calibrate calibration.txt";
+  if (row.feedback) {
+    text += " --activation-bits " + std::to_string(kFeedbackActivationBits) +
+            " --scale-by mse --round-by feedback --calibrate-by percentile";
+  }
   return text;
 }
 

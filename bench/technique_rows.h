@@ -37,6 +37,9 @@ struct TechniqueRow {
   // For the whole network; 0 means float32. Only the demo model has a text to calibrate with.
   int bits = 0;
   double prune = 0;
+  // Rounded by feedback, with scales of least squared error, ranges by percentile and activations
+  // of 9 bits: what loses least with few bits (docs/QUANTISING.md).
+  bool feedback = false;
 };
 
 // Sorted by base. The first row of a base is the reference for the others; the reference for

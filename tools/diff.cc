@@ -204,17 +204,9 @@ std::string DiffJson(const Sides& sides, const std::vector<TensorDifference>& ch
   }
   line.EndArray();
   if (sides[0].text) {
-    const PairedDifference found = Compare(sides[0].text->blocks, sides[1].text->blocks);
     line.Key("tokens").Integer(sides[0].text->tokens);
     line.Key("scored").Integer(sides[0].text->totals.scored());
-    line.Key("difference").BeginObject().Key("nll").Number(found.mean).Key("interval");
-    if (found.interval) {
-      line.BeginArray().Number(found.interval->low).Number(found.interval->high).EndArray();
-    } else {
-      line.Null();
-    }
-    line.Key("blocks").Integer(found.blocks).Key("block_tokens").Integer(found.block_tokens);
-    line.EndObject();
+    AppendDifference(Compare(sides[0].text->blocks, sides[1].text->blocks), line);
   }
   return line.Finish();
 }

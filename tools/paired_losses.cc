@@ -61,4 +61,15 @@ PairedDifference Compare(const BlockLosses& first, const BlockLosses& second) {
   return found;
 }
 
+void AppendDifference(const PairedDifference& found, JsonLine& line) {
+  line.Key("difference").BeginObject().Key("nll").Number(found.mean).Key("interval");
+  if (found.interval) {
+    line.BeginArray().Number(found.interval->low).Number(found.interval->high).EndArray();
+  } else {
+    line.Null();
+  }
+  line.Key("blocks").Integer(found.blocks).Key("block_tokens").Integer(found.block_tokens);
+  line.EndObject();
+}
+
 }  // namespace kinglet

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "tools/json_lines.h"
+
 namespace kinglet {
 
 // Sums of losses over text blocks: neighbouring scored tokens.
@@ -39,6 +41,8 @@ struct PairedDifference {
 };
 // REQUIRES: equal numbers of tokens, at least 1.
 PairedDifference Compare(const BlockLosses& first, const BlockLosses& second);
+// The member "difference" of a line of JSON.
+void AppendDifference(const PairedDifference& found, JsonLine& line);
 
 // The 97.5th percentile of Student's t distribution, within 0.001. REQUIRES: freedom >= 9.
 double StudentsT(uint64_t freedom);

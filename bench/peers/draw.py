@@ -9,26 +9,32 @@ docs/TECHNIQUES.md: its first table is printed by `bench/techniques` (bytes and 
 """
 import argparse
 import json
+import math
 import os
+import re
 import sys
 import textwrap
 from xml.sax.saxutils import escape
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 CASES = (("demo", "Demo model, WikiText-2, 33,278 words"), ("best", "Best MicroNet's shapes, 267,735 words"))
-# A row's name, and the sentence's: the quickest form of each peer.
-RUNTIMES = {"kinglet, 9 bits": "kinglet", "LiteRT, int8 weights": "LiteRT with int8 weights",
+# A row's name, and the sentence's: the quickest form of each peer. The first one is compared with the others.
+RUNTIMES = {"kinglet, 9 bits": "kinglet", "kinglet, 5 bits": "", "LiteRT, int8 weights": "LiteRT with int8 weights",
             "ONNX Runtime, int8 weights": "ONNX Runtime with int8 weights", "PyTorch, float32": "PyTorch in float32"}
 BEGIN, END = "<!-- figures: bench/peers/draw.py writes these lines -->", "<!-- end of figures -->"
-WIDTH, ROW, TOP = 860, 25, 92
 COLUMNS = 120  # of README.md
+WIDTH, LEFT, RIGHT, ROW = 860, 24, 836, 22
+LETTER = 7.2  # width of a letter of 13 pixels in a wide font
+BARS, BARS_END = 214, 690  # a bar's left end, and the longest one's right end
 STYLE = """
   .page { fill: #ffffff; stroke: #d0d7de } text { fill: #1f2328; font: 13px system-ui, sans-serif }
   .title { font-size: 16px; font-weight: 600 } .group { font-weight: 600 } .note { fill: #59636e; font-size: 12px }
-  .right { text-anchor: end } .ours { fill: #0a7d4f } .other { fill: #8c96a0 }
+  .label { stroke: #ffffff; stroke-width: 4px; paint-order: stroke; stroke-linejoin: round }
+  .right { text-anchor: end } .middle { text-anchor: middle } .ours, .point { fill: #0a7d4f } .other { fill: #8c96a0 }
+  .grid { stroke: #d0d7de } .frontier { stroke: #0a7d4f; stroke-width: 2; fill:none } .beaten { fill:none; stroke: #59636e; stroke-width: 1.5 }
   @media (prefers-color-scheme: dark) {
-    .page { fill: #0d1117; stroke: #3d444d } text { fill: #f0f6fc } .note { fill: #a0a9b4 }
-    .ours { fill: #3fb97f } .other { fill: #6e7781 }
+    .page { fill: #0d1117; stroke: #3d444d } .label { stroke: #0d1117 } text { fill: #f0f6fc } .note { fill: #a0a9b4 } .grid { stroke: #3d444d }
+    .ours, .point { fill: #3fb97f } .other { fill: #6e7781 } .frontier { stroke: #3fb97f } .beaten { stroke: #a0a9b4 }
   }"""
 
 
@@ -68,8 +74,15 @@ class Picture:
         name = f' class="{style}"' if style else ""
         self.lines.append(f'<text x="{x:g}" y="{y:g}"{name}>{escape(words)}</text>')
 
-    def bar(self, x: float, y: float, width: float, style: str):
-        self.lines.append(f'<rect class="{style}" x="{x:g}" y="{y - 13:g}" width="{max(width, 1):.1f}" height="17" rx="2"/>')
+    def line(self, points: list, style: str):
+        where = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+        self.lines.append(f'<path class="{style}" d="M{where}"/>')
+
+    def bar(self, y: float, width: float, style: str):
+        self.lines.append(f'<rect class="{style}" x="{BARS}" y="{y - 12:g}" width="{width:.1f}" height="15"/>')
+
+    def point(self, x: float, y: float, style: str):
+        self.lines.append(f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}"/>')
 
     def whole(self, height: int, description: str) -> str:
         return "\n".join([
@@ -78,36 +91,114 @@ class Picture:
             f'<rect class="page" x=".5" y=".5" width="{WIDTH - 1}" height="{height - 1}" rx="6"/>', *self.lines, "</svg>", ""])
 
 
-def draw() -> str:
-    measured, rows = times(), sizes()
-    picture = Picture()
-    picture.text(24, 34, "Microseconds per token", "title")
-    picture.text(24, 54, "one thread; every word's probability; shorter is better", "note")
-    y = TOP
+def draw_times(picture: Picture, y: float) -> float:
+    """The bars of all cases in one scale; returns where they end."""
+    measured = times()
+    picture.text(LEFT, y, "Microseconds per token: lower is better", "title")
+    picture.text(LEFT, y + 20, "One thread; every word's probability. All bars have one scale; (n x): compared with kinglet, 9 bits.", "note")
+    y += 36
+    most = max(us for rows in measured["cases"].values() for _, us in rows)
     for case, title in CASES:
-        picture.text(24, y, title, "group")
-        longest = max(us for _, us in measured["cases"][case])
+        y += ROW
+        picture.text(LEFT, y, title, "group")
+        ours = measured["cases"][case][0][1]
         for name, us in measured["cases"][case]:
             y += ROW
-            style = "ours" if name.startswith("kinglet") else "other"
-            picture.text(24, y, name)
-            picture.bar(210, y, 140 * us / longest, style)
-            picture.text(216 + 140 * us / longest, y, f"{us:,.0f}")
-        y += ROW + 12
-    picture.text(452, 34, "Bytes of the demo model, converted", "title")
-    picture.text(452, 54, "vocabulary included, no neural cache", "note")
-    picture.text(838, 54, "perplexity", "note right")
-    longest = max(size for _, size, _ in rows)
-    right = TOP
-    for name, size, perplexity in rows:
-        picture.text(452, right, name)
-        picture.bar(632, right, 90 * size / longest, "ours")
-        picture.text(638 + 90 * size / longest, right, f"{size / 1e6:.2f} MB")
-        picture.text(838, right, f"{perplexity:.2f}", "right")
-        right += ROW
-    bottom = max(y, right) + 4
-    picture.text(24, bottom, f"Times: {measured['machine']}, {measured['date']}.", "note")
-    return picture.whole(bottom + 18, "kinglet next to LiteRT, ONNX Runtime and PyTorch; bytes and perplexity")
+            end = BARS + (BARS_END - BARS) * us / most
+            ratio = "" if us == ours else f" ({us / ours:.1f} x)" if us > ours else f" ({us / ours:.2f} x)"
+            picture.text(LEFT, y, name)
+            picture.bar(y, end - BARS, "ours" if name.startswith("kinglet") else "other")
+            picture.text(end + 8, y, f"{us:,.0f}{ratio}")
+        y += 8
+    y += ROW
+    picture.text(LEFT, y, f"{measured['machine']}, {measured['date']}; bench/peers/compare.py", "note")
+    return y
+
+
+# --- the plot of bytes against perplexity
+
+PLOT_LEFT, PLOT_HEIGHT, RADIUS = 66, 230, 4.5
+
+
+def short(method: str) -> str:
+    """The label of a row's method: "9 bits", "float32"."""
+    return re.sub(r"^(\d+)-bit( scalar quantisation|, by feedback)$", r"\1 bits", method).removeprefix("adaptive, tied, ")
+
+
+def frontier(rows: list) -> list:
+    """The rows that no other row beats in bytes and perplexity, the smallest first."""
+    best, found = float("inf"), []
+    for row in sorted(rows, key=lambda row: row[1:]):
+        if row[2] < best:
+            found.append(row)
+            best = row[2]
+    return found
+
+
+def overlap(a: tuple, b: tuple) -> bool:
+    """Whether two boxes (left, top, right, bottom) touch."""
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def place(label: str, x: float, y: float, taken: list) -> tuple:
+    """Where a label of the point (x, y) touches nothing: the text's left end and its base line."""
+    width = LETTER * len(label)
+    next_to, above = RADIUS + 5, RADIUS + 5
+    for left, base in ((x - next_to - width, y + 4), (x + next_to, y + 4), (x - width / 2, y - above), (x - width / 2, y + above + 10),
+                       (x + next_to, y - above), (x + next_to, y + above + 10), (x - width / 2, y - above - 16), (x - width / 2, y + above + 26)):
+        box = (left - 3, base - 12, left + width + 3, base + 4)
+        if box[0] > PLOT_LEFT and box[2] < RIGHT and not any(overlap(box, other) for other in taken):
+            taken.append(box)
+            return left, base
+    sys.exit(f"draw: no place for the label {label!r}")
+
+
+def draw_sizes(picture: Picture, y: float) -> float:
+    rows = sizes()
+    picture.text(LEFT, y, "Bytes and perplexity of the demo model: lower and further left is better", "title")
+    picture.text(LEFT, y + 20, "Without a neural cache, vocabulary included. Line and full points: no smaller file has as low a perplexity.",
+                 "note")
+    top = y + 40
+    bottom = top + PLOT_HEIGHT
+    most_bytes = math.ceil(max(size for _, size, _ in rows) / 1e6) * 1e6
+    low = math.floor(min(perplexity for *_, perplexity in rows) / 5) * 5
+    high = math.ceil(max(perplexity for *_, perplexity in rows) / 5) * 5
+
+    def across(size):
+        return PLOT_LEFT + (RIGHT - PLOT_LEFT) * size / most_bytes
+
+    def down(perplexity):
+        return bottom - PLOT_HEIGHT * (perplexity - low) / (high - low)
+
+    for perplexity in range(low, high + 1, 5):
+        picture.line([(PLOT_LEFT, down(perplexity)), (RIGHT, down(perplexity))], "grid")
+        picture.text(PLOT_LEFT - 8, down(perplexity) + 4, str(perplexity), "note right")
+    for megabytes in range(round(most_bytes / 1e6) + 1):
+        end = megabytes * 1e6 == most_bytes
+        picture.text(across(megabytes * 1e6), bottom + 18, f"{megabytes} MB" if megabytes else "0", "note right" if end else "note middle")
+    best = frontier(rows)
+    # A step: of the bytes between two points, the smaller one's perplexity can be had.
+    steps = [(across(best[0][1]), top)]
+    for _, size, perplexity in best:
+        steps += [(across(size), steps[-1][1]), (across(size), down(perplexity))]
+    steps.append((RIGHT, steps[-1][1]))
+    picture.line(steps, "frontier")
+    taken = [(min(a, c) - 2, min(b, d) - 2, max(a, c) + 2, max(b, d) + 2) for (a, b), (c, d) in zip(steps, steps[1:])]
+    where = [(across(size), down(perplexity)) for _, size, perplexity in rows]
+    taken += [(a - RADIUS, b - RADIUS, a + RADIUS, b + RADIUS) for a, b in where]
+    for (x, height), row in sorted(zip(where, rows)):
+        picture.point(x, height, "point" if row in best else "beaten")
+        picture.text(*place(short(row[0]), x, height, taken), short(row[0]), "label")
+    return bottom + 18
+
+
+def draw() -> str:
+    picture = Picture()
+    bottom = draw_sizes(picture, draw_times(picture, 34) + 46)
+    fed_back = ", ".join(sorted(short(method).removesuffix(" bits") for method, *_ in sizes() if method.endswith("by feedback")))
+    picture.text(LEFT, bottom + 26, f"Perplexity of examples/wikitext2/passage.txt. {fed_back} bits: rounded by feedback. docs/TECHNIQUES.md, "
+                 "bench/techniques", "note")
+    return picture.whole(bottom + 44, "kinglet next to LiteRT, ONNX Runtime and PyTorch; bytes and perplexity")
 
 
 def sentence() -> list:
@@ -116,7 +207,7 @@ def sentence() -> list:
     lines = []
     for (case, _), what in zip(CASES, ("the bundled model", "a network of the best MicroNet's shapes")):
         ours, others = measured["cases"][case][0][1], measured["cases"][case][1:]
-        other_texts = [f"{RUNTIMES[name]} {us:,.0f} ({us / ours:.1f} times)" for name, us in others]
+        other_texts = [f"{RUNTIMES[name]} {us:,.0f} ({us / ours:.1f} times)" for name, us in others if RUNTIMES[name]]
         lines.append(f"On {what} a token takes kinglet {ours:,.0f} us, " + ", ".join(other_texts[:-1]) + f" and {other_texts[-1]}.")
     lines.append(f"Measured on {measured['machine']}, one thread, {measured['date']}.")
     return textwrap.wrap(" ".join(lines), COLUMNS, break_on_hyphens=False)

@@ -5,6 +5,7 @@
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -77,6 +78,53 @@ class Figures(unittest.TestCase):
         self.assertLess(len(text), 10000)
         self.assertEqual(text.count("http"), 1)  # the name of SVG itself
         self.assertIn("prefers-color-scheme: dark", text)
+
+    def test_no_text_touches_a_bar_a_point_or_another_text(self):
+        boxes = [box for line in self.parts() for box in line]
+        self.assertGreater(len(boxes), 50)
+        for i, (name, left, top, right, bottom) in enumerate(boxes):
+            for other, left2, top2, right2, bottom2 in boxes[:i]:
+                if name.startswith("text") or other.startswith("text"):
+                    self.assertFalse(left < right2 and left2 < right and top < bottom2 and top2 < bottom, f"{name} touches {other}")
+            self.assertTrue(0 < left and right < 860, name)
+
+    def parts(self):
+        """Boxes of the picture's texts, bars, points and pieces of the frontier: (name, left, top, right, bottom)."""
+        texts, bars, others = [], [], []
+        for element in xml.etree.ElementTree.fromstring(self.text("docs/peers.svg")):
+            tag, style = element.tag.rpartition("}")[2], element.get("class", "")
+            x, y = (float(element.get(key, "0").lstrip(".") or 0) for key in ("x", "y"))
+            if tag == "text":
+                width = len(element.text) * (8.5 if style == "title" else 6.4 if "note" in style else 7)
+                x -= width if "right" in style else width / 2 if "middle" in style else 0
+                texts.append((f"text {element.text}", x, y - 11, x + width, y + 3))
+            elif tag == "rect" and style != "page":
+                bars.append((style, x, y, x + float(element.get("width")), y + float(element.get("height"))))
+            elif tag == "circle":
+                x, y, r = (float(element.get(key)) for key in ("cx", "cy", "r"))
+                others.append((style, x - r, y - r, x + r, y + r))
+            elif style == "frontier":
+                points = [tuple(map(float, point.split())) for point in element.get("d")[1:].split("L")]
+                others += [(style, min(a, c), min(b, d), max(a, c), max(b, d)) for (a, b), (c, d) in zip(points, points[1:])]
+        return texts, bars, others
+
+    def test_all_bars_have_one_scale_and_the_page_says_which_way_is_better(self):
+        cases = json.loads(self.text("docs/figures.json"))["cases"]
+        _, bars, _ = self.parts()
+        shown = ("kinglet, 9 bits", "kinglet, 5 bits", "LiteRT, int8 weights", "ONNX Runtime, int8 weights", "PyTorch, float32")
+        wanted = [{row["name"]: row["us"] for row in cases[case]["rows"]}[name] for case in ("demo", "best") for name in shown]
+        scale = (bars[-1][3] - bars[-1][1]) / wanted[-1]
+        for (_, left, _, right, _), us in zip(bars, wanted, strict=True):
+            self.assertAlmostEqual(right - left, us * scale, delta=0.1)
+        self.assertEqual(self.text("docs/peers.svg").count("is better"), 2)
+
+    def test_the_frontier_is_what_no_smaller_file_beats(self):
+        rows = re.findall(r"^\| .* \| `convert wikitext2 .*` \| .* \| ([\d,]+) \| [\d.]+ \| ([\d.]+) \|$", self.text("docs/TECHNIQUES.md"), re.M)
+        files = [(int(size.replace(",", "")), float(perplexity)) for size, perplexity in rows]
+        best = [one for one in files if not any(other[0] < one[0] and other[1] <= one[1] for other in files)]
+        points = [style for style, *_ in self.parts()[2]]
+        self.assertEqual((points.count("point"), points.count("beaten")), (len(best), len(files) - len(best)))
+        self.assertLess(len(best), len(files))
 
 
 if __name__ == "__main__":

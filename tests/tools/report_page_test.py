@@ -10,6 +10,7 @@ wider than the window, no overlapping words, enough contrast. EXAMPLE is example
 """
 import argparse
 import base64
+import calendar
 import fcntl
 import html.parser
 import json
@@ -25,7 +26,7 @@ import time
 SKIPPED = 77
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 TIMED = "60"  # steps of each mode
-MEASURED = {"us", "us_per_token", "tokens_per_s", "roofline_us", "peak_rss_bytes", "ratio", "interrupted"}
+MEASURED = {"us", "us_p50", "us_per_token", "tokens_per_s", "roofline_us", "peak_rss_bytes", "ratio", "interrupted"}
 LEAST_CONTRAST = 4.5  # of text, by WCAG 2 (AA)
 
 
@@ -47,7 +48,8 @@ class Page:
     def __init__(self, name, kinglet, models, inputs, folder):
         self.name, self.path = name, os.path.join(folder, name + ".html")
         self.kinglet, self.models, self.inputs = kinglet, models, inputs
-        self.reports = self.run("report", *models, *inputs, "-o", self.path, "--tokens", TIMED)
+        lines = self.run("report", *models, *inputs, "-o", self.path, "--tokens", TIMED)
+        self.reports, self.difference = lines[:len(models)], lines[len(models):]
         with open(self.path, encoding="utf-8", newline="\n") as file:
             self.html = file.read()
 
@@ -143,6 +145,57 @@ def check_figures(page, model, report, folder):
     for text in (f"<dd>{report['score']['ppl']:.2f}</dd>", f"<dd>{report['inspect']['file_size']:,}</dd>",
                  f"<dd>{report['count']['ops']['total']:,.0f}</dd>"):
         require(text in page.html, f"{what}: the page lacks {text}")
+
+
+def check_times(page, report):
+    """The page shows medians of the nodes' times; fractions are of their sum, so that none is below 0 or above 100 %."""
+    full = report["bench"][0]
+    nodes = {step["name"]: step["us_p50"] for step in full["steps"] if "us_p50" in step}
+    require(list(nodes) == [step["name"] for step in full["steps"][:-1]], f"{page.name}: nodes with a median")
+    nodes["other"] = max(0, full["us_per_token"]["p50"] - sum(nodes.values()))
+    table = {}
+    for part in page.html.split('aria-label="Time of each node of the plan"')[1:]:
+        rows = re.findall(r'<th scope="row">([^<]*)</th><td>([^<]*)</td><td>([^<]*) %</td>', part.split("</table>")[0])
+        if all(math.isclose(float(us), nodes.get(name, math.nan), rel_tol=1e-3, abs_tol=0.001) for name, us, _ in rows):
+            table = {name: float(share) for name, _, share in rows}
+    require(table.keys() == nodes.keys(), f"{page.name}: table of the nodes' times")
+    require(all(0 <= share <= 100 for share in table.values()), f"{page.name}: fractions {table}")
+    require(abs(sum(table.values()) - 100) < 0.05 * len(table) + 0.01, f"{page.name}: fractions add up to {sum(table.values())}")
+
+
+def check_comparison(page):
+    """Of two models: the difference of `kinglet diff`, a verdict first, and a column of changes. Of one: none of it."""
+    section = page.html.partition("<main")[2].partition("</section>")[0]
+    if len(page.models) == 1:
+        require(not page.difference and "Comparison" not in page.html, f"{page.name}: a comparison of one model")
+        return
+    expected = page.run("diff", *page.models, *page.inputs)[0]["difference"]
+    same([one["difference"] for one in page.difference], [expected], f"{page.name}: difference")
+    verdict = re.search(r'<h2>Comparison</h2>\n<p class="verdict">([^<]*)</p>', section)
+    require(verdict, f"{page.name}: the page does not begin with a verdict")
+    sizes = [report["inspect"]["file_size"] for report in page.reports]
+    perplexities = [report["score"]["ppl"] for report in page.reports]
+    names = [os.path.basename(model) for model in page.models]
+    small = sizes.index(min(sizes))
+    low, high = expected["interval"] if small == 1 else [-end for end in reversed(expected["interval"])]
+    wanted = (f"{names[small]} is smaller than {names[1 - small]} by {max(sizes) - min(sizes):,} bytes "
+              f"({100 * min(sizes) / max(sizes) - 100:+.1f} %) and has perplexity {perplexities[small]:.2f} instead of "
+              f"{perplexities[1 - small]:.2f} ({100 * perplexities[small] / perplexities[1 - small] - 100:+.1f} %), a difference "
+              f"{'within' if low <= 0 <= high else 'beyond'} the noise of this text (95 % interval: {low:+.4f} to {high:+.4f} nats a token).")
+    require(verdict.group(1) == wanted, f"{page.name}: verdict {verdict.group(1)!r}, expected {wanted!r}")
+    rows = re.findall(r'<th scope="row">([^<]*)</th><td>([^<]*)</td><td>([^<]*)</td><td>([^<]*)</td>', section)
+    found = {row[0]: row[1:] for row in rows}
+    require(found["bytes of the file"] == (f"{sizes[0]:,}", f"{sizes[1]:,}", f"{100 * sizes[1] / sizes[0] - 100:+.1f} %"), f"{page.name}: {found}")
+    require(found["perplexity"][:2] == tuple(f"{one:.2f}" for one in perplexities), f"{page.name}: {found}")
+    require(sum(name.startswith("\u00b5s a token, p50") for name in found) == 3, f"{page.name}: {found}")
+
+
+def check_origin(page):
+    version = subprocess.run([page.kinglet, "--version"], text=True, check=True, stdout=subprocess.PIPE).stdout.split("\n")[0]
+    found = re.search(r"Written on (\d{4}-\d\d-\d\d) at (\d\d:\d\d) UTC by ([^<]*?) on [^<]+, \d+ processors?\.</p></header>", page.html)
+    require(found and found.group(3) == version, f"{page.name}: date, version and machine")
+    written = calendar.timegm(time.strptime(found.group(1) + found.group(2), "%Y-%m-%d%H:%M"))
+    require(-60 < time.time() - written < 3600, f"{page.name}: written at {found.group(0)}")
 
 
 class WellFormed(html.parser.HTMLParser):
@@ -374,7 +427,10 @@ def main():
         else:
             for page in pages:
                 check_html(page)
+                check_origin(page)
+                check_comparison(page)
                 for model, report in zip(page.models, page.reports, strict=True):
+                    check_times(page, report)
                     check_figures(page, model, report, folder)
                 print(f"{page.name}: {len(page.html):,} bytes, figures as the commands print them")
         print(f"{time.monotonic() - start:.1f} seconds")

@@ -112,8 +112,11 @@ TEST_F(ReportTest, AnOldPageStaysUntilTheNewOneIsWhole) {
 TEST_F(ReportTest, FiguresAreThoseOfTheCommands) {
   for (const std::string backend : {"cpu", "ref64"}) {
     const std::string inputs = " --ids ids.txt --json --backend " + backend;
-    const auto report = folder_.Run("report m.kgl plain.kgl -o r.html --tokens 5" + inputs).Json();
-    ASSERT_EQ(report.size(), 2U);
+    auto report = folder_.Run("report m.kgl plain.kgl -o r.html --tokens 5" + inputs).Json();
+    ASSERT_EQ(report.size(), 3U);
+    EXPECT_EQ(report.back()["difference"],
+              folder_.Run("diff m.kgl plain.kgl" + inputs).Json().back()["difference"]);
+    report.pop_back();
     for (const auto& one : report) {
       const std::string model = one["model"];
       EXPECT_EQ(one["score"], folder_.Run("score " + model + inputs).Json().back());
@@ -163,6 +166,22 @@ TEST_F(ReportTest, ModelsOfOneNameHaveTheirPaths) {
   EXPECT_TRUE(Has(Page("other/m.kgl plain.kgl --ids ids.txt"), "<h1>m.kgl and plain.kgl</h1>"));
 }
 
+TEST_F(ReportTest, TheVerdictSaysWhatTheTextCanTell) {
+  std::filesystem::copy(folder_.Path("plain.kgl"), folder_.Path("same.kgl"));
+  const std::string short_text = Page("m.kgl plain.kgl --ids ids.txt");
+  EXPECT_TRUE(Has(short_text, " is smaller than ")) << short_text;
+  EXPECT_TRUE(Has(short_text, "too short to know how much of the difference is noise.</p>"));
+  std::string ids;
+  for (int i = 0; i < 600; ++i) ids += std::to_string(i * i % 23) + " ";
+  folder_.Write("many.txt", ids);
+  const std::string same = Page("plain.kgl same.kgl --ids many.txt");
+  EXPECT_TRUE(Has(same, ">same.kgl has as many bytes as plain.kgl and has perplexity ")) << same;
+  EXPECT_TRUE(Has(same,
+                  "(0.0 %), a difference within the noise of this text (95 % interval: "
+                  "0.0000 to 0.0000 nats a token).</p>"));
+  EXPECT_TRUE(Has(same, "<th scope=\"row\">perplexity</th>"));
+}
+
 TEST_F(ReportTest, ModelsWithoutCacheOrWordsHaveTheirPage) {
   const std::string plain = Page("plain.kgl --text text.txt");
   EXPECT_TRUE(Has(plain, "This model has no neural cache."));
@@ -184,6 +203,8 @@ TEST_F(ReportTest, UnknownWordsAloneAreShownAsTyped) {
   EXPECT_EQ(report["passage"][0]["text"], "beta");
   const std::string page = folder_.Read("r.html");
   EXPECT_TRUE(Has(page, "<b>beta</b>, scored as &lt;unk&gt;: probability"));
+  EXPECT_TRUE(Has(page, "<span class=\"u\">Dotted</span> words are not in the vocabulary"));
+  EXPECT_FALSE(Has(Page("m.kgl --text text.txt"), "Dotted"));
 }
 
 TEST_F(ReportTest, ThePassageIsBounded) {

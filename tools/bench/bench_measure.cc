@@ -21,6 +21,8 @@ constexpr size_t kReads = 50;
 // The roofline is measured for at most this many kinds of steps, the most frequent ones. The kind
 // of a step is the set of paths of its lanes.
 constexpr size_t kMaxKinds = 16;
+// Medians of the nodes' times are of the first observed steps, at most this number.
+constexpr size_t kMostMedianSteps = 2000;
 
 // The paths of all lanes in one step, sorted: lanes that take the same path are interchangeable.
 using StepKind = std::vector<TokenPath>;
@@ -35,6 +37,11 @@ struct ModeRun {
   uint64_t tails = 0;
   uint64_t interrupted = 0;
   DeviceWork device = {};  // during the timed steps
+  // By node of the plan, then the queries without their nodes: seconds of each observed step.
+  std::vector<std::vector<double>> node_seconds = {};
+
+  // One observed step.
+  Status StepObserved(size_t nodes);
 
   void Record(double step_seconds, bool was_interrupted) {
     seconds.push_back(step_seconds);
@@ -51,6 +58,21 @@ struct ModeRun {
   }
 };
 
+Status ModeRun::StepObserved(size_t nodes) {
+  node_seconds.resize(nodes + 1);
+  if (node_seconds.back().size() >= kMostMedianSteps) return streams.Step(query).status();
+  const auto so_far = [&](size_t i) {
+    return i < nodes ? streams.NodeSeconds(i) : streams.QuerySeconds();
+  };
+  for (size_t i = 0; i <= nodes; ++i) node_seconds[i].push_back(so_far(i));
+  KINGLET_RETURN_IF_ERROR(streams.Step(query).status());
+  // Less than 0 where the step took less than the measured cost of observing it.
+  for (size_t i = 0; i <= nodes; ++i) {
+    node_seconds[i].back() = std::max(0.0, so_far(i) - node_seconds[i].back());
+  }
+  return Status();
+}
+
 Status StepMany(ModeRun& run, uint64_t steps) {
   for (uint64_t i = 0; i < steps; ++i) {
     KINGLET_RETURN_IF_ERROR(run.streams.Step(run.query).status());
@@ -65,7 +87,7 @@ Status Settle(ModeRun& run, const BenchSetup& setup, const std::vector<State>& s
   return setup.source.empty() ? Status() : run.streams.Restore(start);
 }
 
-Status RunRound(ModeRun& run, const BenchSetup& setup) {
+Status RunRound(ModeRun& run, const BenchSetup& setup, size_t nodes) {
   const BenchSchedule& schedule = setup.schedule;
   if (!setup.source.empty()) {
     KINGLET_ASSIGN_OR_RETURN(const double seconds, run.streams.Encode(setup.source));
@@ -83,7 +105,8 @@ Status RunRound(ModeRun& run, const BenchSetup& setup) {
   KINGLET_RETURN_IF_ERROR(run.streams.Restore(start));
   KINGLET_RETURN_IF_ERROR(Settle(run, setup, start));
   run.streams.Observe(true);
-  const Status observed = StepMany(run, schedule.timed);
+  Status observed;
+  for (uint64_t i = 0; i < schedule.timed && observed.ok(); ++i) observed = run.StepObserved(nodes);
   run.streams.Observe(false);
   return observed;
 }
@@ -251,6 +274,10 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
   }
   result.nodes.push_back({"distribution", run.streams.QuerySeconds() * us_per_second, 0,
                           run.trace.distribution.multiplications / tokens});
+  const double us_of_step = 1e6 / (lanes * static_cast<double>(sessions));
+  for (size_t i = 0; i < result.nodes.size(); ++i) {
+    result.nodes[i].us_p50 = Summarise(run.node_seconds[i]).p50 * us_of_step;
+  }
   return result;
 }
 
@@ -308,7 +335,8 @@ Result<std::vector<BenchResult>> Measure(const std::shared_ptr<const Model>& mod
                            ThreadTeam::Create(std::min(setup.threads, setup.lanes)));
   KINGLET_ASSIGN_OR_RETURN(std::vector<ModeRun> runs, StartModes(model, setup, ids, *team));
   for (uint64_t round = 0; round < setup.schedule.rounds; ++round) {
-    for (ModeRun& run : runs) KINGLET_RETURN_IF_ERROR(RunRound(run, setup));
+    for (ModeRun& run : runs)
+      KINGLET_RETURN_IF_ERROR(RunRound(run, setup, model->plan().nodes.size()));
     progress(round + 1);
   }
   const std::optional<uint64_t> peak = PeakResidentBytes();

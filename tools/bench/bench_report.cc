@@ -139,6 +139,7 @@ std::string BenchJson(const BenchResult& result) {
   line.Key("steps").BeginArray();
   for (const BenchNode& node : result.nodes) {
     line.BeginObject().Key("name").Text(node.name).Key("us").Number(node.us);
+    if (node.us_p50) line.Key("us_p50").Number(*node.us_p50);
     line.Key("bytes").Number(node.bytes).Key("muls").Number(node.muls);
     if (result.device) {
       AppendIfKnown("memory_fraction", node.memory_fraction, line);

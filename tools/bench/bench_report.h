@@ -28,6 +28,8 @@ struct BenchNode {
   double muls = 0;   // per token, mean
   // On a device: fractions of its peaks while the node ran; nullopt if unknown.
   std::optional<double> memory_fraction = {}, tensor_fraction = {};
+  // Per token, median over the steps: where steps were timed one by one, and not of "other".
+  std::optional<double> us_p50 = {};
 };
 
 // Encoding the source of a translation, before its target steps.

@@ -94,16 +94,26 @@ std::vector<Bar> OwnerBars(const ModelReport& report) {
   return bars;
 }
 
-// The last bar is the time between the nodes, which may be negative (AddRemainder).
-std::vector<Bar> NodeTimeBars(const ModelReport& report) {
-  const BenchResult& mode = FullMode(report);
-  const BenchNode& remainder = mode.nodes.back();
-  Amounts parts;
-  for (const BenchNode& node : mode.nodes) {
-    if (&node != &remainder) parts.emplace_back(node.name, node.us);
+// The median time of each node; `other` is what the token's median has above their sum, or 0.
+struct NodeMedians {
+  Amounts nodes;
+  double other = 0, total = 0;
+
+  explicit NodeMedians(const BenchResult& mode) {
+    for (const BenchNode& node : mode.nodes) {
+      if (!node.us_p50) continue;
+      nodes.emplace_back(node.name, *node.us_p50);
+      total += *node.us_p50;
+    }
+    other = std::max(0.0, mode.us_per_token.p50 - total);
+    total += other;
   }
-  std::vector<Bar> bars = KindBars(parts, mode.us_per_token.mean, MicrosecondsText);
-  bars.push_back(ShareBar(remainder.name, remainder.us, mode.us_per_token.mean, MicrosecondsText));
+};
+
+std::vector<Bar> NodeTimeBars(const ModelReport& report) {
+  const NodeMedians medians(FullMode(report));
+  std::vector<Bar> bars = KindBars(medians.nodes, medians.total, MicrosecondsText);
+  bars.push_back(ShareBar("other", medians.other, medians.total, MicrosecondsText));
   return bars;
 }
 
@@ -216,10 +226,11 @@ Part LatencyPart(Reports reports) {
 Part NodeTimesPart(Reports reports) {
   const Part bars = Bars(reports, "Microseconds of a token by kind of node", NodeTimeBars);
   return [bars](const ModelReport& report) {
-    HtmlTable table("Time of each node of the plan", {"node", "microseconds", "share"});
-    for (const BenchNode& node : FullMode(report).nodes) {
-      table.Row({node.name, Decimal(node.us, 3),
-                 Decimal(100 * node.us / FullMode(report).us_per_token.mean, 1) + " %"});
+    HtmlTable table("Time of each node of the plan", {"node", "microseconds, p50", "share"});
+    NodeMedians medians(FullMode(report));
+    medians.nodes.emplace_back("other", medians.other);
+    for (const auto& [name, us] : medians.nodes) {
+      table.Row({name, Decimal(us, 3), Decimal(100 * us / medians.total, 1) + " %"});
     }
     return Figure(bars(report)) + Details("Table of all nodes", table.Finish());
   };

@@ -20,6 +20,7 @@ h1{font-size:1.5rem;margin:1.5rem 0 0}
 h2{font-size:1.15rem;margin:0 0 .25rem}
 h3{font-size:1rem;margin:.75rem 0 .25rem}
 p{margin:.25rem 0 .75rem}
+.verdict{font-size:1.1rem;font-weight:600}
 .soft,.legend,figcaption,footer,summary{color:var(--soft);font-size:.875rem}
 main{display:grid;gap:1rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));
 padding-top:1rem;align-items:start}
@@ -52,6 +53,7 @@ margin:.5rem 0}
 table{border-collapse:collapse;font-size:.8125rem;font-variant-numeric:tabular-nums}
 th,td{padding:.2rem .5rem;text-align:right;border-bottom:1px solid var(--line);
 overflow-wrap:normal;unicode-bidi:isolate}
+@media (max-width:40rem){th,td{padding:.2rem .25rem}}
 th:first-child{text-align:left}
 thead th{color:var(--soft);font-weight:600;position:sticky;top:0;background:var(--panel)}
 tbody th{font-weight:400}

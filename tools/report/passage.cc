@@ -85,8 +85,11 @@ class PassageView {
   std::optional<uint32_t> end_of_line_;
 };
 
-}  // namespace
+constexpr const char* kUnknownLegend =
+    "<p class=\"soft\"><span class=\"u\">Dotted</span> words are not in the vocabulary: the "
+    "model scored its unknown word in their place.</p>\n";
 
+// A legend of the colours and their losses, as HTML.
 std::string LossScale() {
   std::string html = "<p class=\"scale soft\">Loss in nats: ";
   for (size_t i = 0; i <= kThresholds.size(); ++i) {
@@ -97,9 +100,15 @@ std::string LossScale() {
   return html + "</p>\n";
 }
 
+}  // namespace
+
 std::string PassageHtml(const ModelReport& report) {
   const PassageView view(report);
-  return view.Words() + Details("Table of these words", view.Table());
+  const std::vector<PassageWord>& words = report.text.passage;
+  const bool has_unknown = std::any_of(words.begin(), words.end(),
+                                       [](const PassageWord& word) { return !word.typed.empty(); });
+  return LossScale() + (has_unknown ? kUnknownLegend : "") + view.Words() +
+         Details("Table of these words", view.Table());
 }
 
 }  // namespace kinglet

@@ -8,11 +8,8 @@
 
 namespace kinglet {
 
-// A legend of the colours and their losses, as HTML.
-std::string LossScale();
-
-// The words of the report's passage, followed by the table that each word shows when it is pointed
-// at, as HTML.
+// The words of the report's passage below a legend of their colours and marks, followed by the
+// table that each word shows when it is pointed at, as HTML.
 std::string PassageHtml(const ModelReport& report);
 
 }  // namespace kinglet

@@ -10,6 +10,7 @@
 #include "format/write_file.h"
 #include "tools/bench/bench_input.h"
 #include "tools/commands.h"
+#include "tools/report/comparison.h"
 #include "tools/report/model_report.h"
 #include "tools/report/report_page.h"
 
@@ -41,6 +42,7 @@ Status Report(const ReportOptions& options, Console& console) {
     return Status();
   }
   for (const ModelReport& report : reports) console.out.Write(ReportJson(report));
+  if (reports.size() > 1) console.out.Write(ComparisonJson(reports));
   console.out.Write(PlanningJson(planning));
   return Status();
 }

@@ -4,9 +4,11 @@
 #include <cmath>
 
 #include "tools/inspect_report.h"
+#include "tools/report/comparison.h"
 #include "tools/report/cost_parts.h"
 #include "tools/report/html.h"
 #include "tools/report/loss_parts.h"
+#include "tools/report/origin.h"
 #include "tools/report/page_style.h"
 #include "tools/report/passage.h"
 #include "tools/report/planning_parts.h"
@@ -95,8 +97,11 @@ std::string ReportPage(Reports reports, const Planning& planning, const std::str
       "<title>" +
       title + " - kinglet report</title>\n<style>" + kPageStyle + "</style>\n</head>\n<body>\n" +
       "<header><h1>" + title + "</h1>\n<p class=\"soft\">kinglet report over " +
-      HtmlText(NameOf(input_name)) + "; losses are natural logarithms</p></header>\n" + "<main" +
-      (reports.size() > 1 ? " class=\"two\"" : "") + ">\n";
+      HtmlText(NameOf(input_name)) + "; losses are natural logarithms. " + HtmlText(OriginText()) +
+      "</p></header>\n" + "<main" + (reports.size() > 1 ? " class=\"two\"" : "") + ">\n";
+  if (reports.size() > 1) {
+    html += ComparisonHtml(reports, {NameOf(reports[0], reports), NameOf(reports[1], reports)});
+  }
   html += Section("The model", "Totals of the text and of the file.", "kinglet score", reports,
                   ModelPart, true);
   html += Section("Loss by word frequency",
@@ -121,23 +126,25 @@ std::string ReportPage(Reports reports, const Planning& planning, const std::str
           ", darker in a light page and lighter in a dark one where the model was more "
           "surprised. Point at a word or touch it for its rank, the five best words and the "
           "cache's part.",
-      "", reports, [](const ModelReport& report) { return LossScale() + PassageHtml(report); },
-      true);
+      "", reports, PassageHtml, true);
   html += Section("Operations by component", "Operations executed per token, mean over the text.",
                   "kinglet count", reports, OperationsPart(reports));
   html += Section("Bytes by component", "Memory that the nodes of a token touch, query full.",
                   "kinglet bench", reports, TouchedPart(reports));
   html += Section(
       "Time by component",
-      "Means of query full. They add up to the token's mean with other, the time between the "
-      "nodes, which is negative where nodes ran slower while they were timed one by one.",
+      "Medians of query full, and their fractions of the sum of all bars. Other is the time "
+      "between the nodes: the token's median less the nodes' medians, or 0 where these are more, "
+      "as "
+      "nodes run slower while they are timed one by one.",
       "kinglet bench", reports, NodeTimesPart(reports));
   html += Section("Bytes by owner", "Purpose of each byte of the model file.", "kinglet inspect",
                   reports, OwnersPart(reports));
   html += PlanningHtml(planning);
   return html + "</main>\n<footer><p>Times were measured when this page was written, " +
          (reports.size() > 1 ? "one model after the other, " : "") +
-         "and differ from run to run; everything else is the same in every run. Written by kinglet "
+         "and differ from run to run; everything else but the date is the same in every run. "
+         "Written by kinglet "
          "report; --json prints all numbers in full.</p></footer>\n</body>\n</html>\n";
 }
 

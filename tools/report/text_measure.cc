@@ -89,6 +89,7 @@ Status TextMeasure::Score(uint32_t id, std::string_view typed) {
     figures_.passage.push_back(std::move(word));
   }
   figures_.totals.Add(value, id == unknown_);
+  figures_.blocks.Add(0.0 - value);
   frequency_.Add(id, value);
   gaps_.Add(id, value);
   if (!figures_.cache) return Status();

@@ -16,6 +16,7 @@
 #include "runtime/session.h"
 #include "tools/loss_bins.h"
 #include "tools/loss_totals.h"
+#include "tools/paired_losses.h"
 
 namespace kinglet {
 
@@ -53,6 +54,7 @@ struct CacheTally {
 struct TextFigures {
   uint64_t tokens = 0;  // of the text
   LossTotals totals;
+  BlockLosses blocks;
   std::optional<TextSize> size;  // of the scored text; nullopt if the text is not known
   std::vector<LossBin> frequency, gaps;
   // Of a model with a neural cache; the bins are those of `gaps` by the network alone.

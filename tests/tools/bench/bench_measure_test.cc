@@ -55,6 +55,10 @@ TEST(Measure, TimesAddUpAndPercentilesAscend) {
         double sum = 0;
         for (const BenchNode& node : result.nodes) sum += node.us;
         EXPECT_NEAR(sum, result.us_per_token.mean, 1e-9 * result.us_per_token.mean);
+        for (const BenchNode& node : result.nodes) {
+          EXPECT_EQ(node.us_p50.has_value(), &node != &result.nodes.back()) << node.name;
+          EXPECT_GE(node.us_p50.value_or(0), 0) << node.name;
+        }
       }
     }
   }
