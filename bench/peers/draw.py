@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws docs/peers.svg and writes the sentence about it in README.md, from the figures that the benchmarks printed.
+"""Draws docs/peers.svg and writes the times in README.md's table, from the figures that the benchmarks printed.
 
     bench/peers/draw.py             # after docs/figures.json or docs/TECHNIQUES.md has changed
     bench/peers/draw.py --check     # exits with 1 if the picture or README.md is stale
@@ -13,16 +13,13 @@ import math
 import os
 import re
 import sys
-import textwrap
 from xml.sax.saxutils import escape
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 CASES = (("demo", "Demo model, WikiText-2, 33,278 words"), ("best", "Best MicroNet's shapes, 267,735 words"))
-# A row's name, and the sentence's: the quickest form of each peer. The first one is compared with the others.
-RUNTIMES = {"kinglet, 9 bits": "kinglet", "kinglet, 5 bits": "", "LiteRT, int8 weights": "LiteRT with int8 weights",
-            "ONNX Runtime, int8 weights": "ONNX Runtime with int8 weights", "PyTorch, float32": "PyTorch in float32"}
-BEGIN, END = "<!-- figures: bench/peers/draw.py writes these lines -->", "<!-- end of figures -->"
-COLUMNS = 120  # of README.md
+# The rows that the picture shows: the quickest form of each peer. The first one is compared with the others.
+RUNTIMES = ("kinglet, 9 bits", "kinglet, 5 bits", "LiteRT, int8 weights", "ONNX Runtime, int8 weights", "PyTorch, float32")
+BEGIN, END = "<!-- figures: bench/peers/draw.py writes the last two columns -->", "<!-- end of figures -->"
 WIDTH, LEFT, RIGHT, ROW = 860, 24, 836, 22
 LETTER = 7.2  # width of a letter of 13 pixels in a wide font
 BARS, BARS_END = 214, 690  # a bar's left end, and the longest one's right end
@@ -201,31 +198,31 @@ def draw() -> str:
     return picture.whole(bottom + 44, "kinglet next to LiteRT, ONNX Runtime and PyTorch; bytes and perplexity")
 
 
-def sentence() -> list:
-    """README.md's lines between BEGIN and END."""
-    measured = times()
-    lines = []
-    for (case, _), what in zip(CASES, ("the bundled model", "a network of the best MicroNet's shapes")):
-        ours, others = measured["cases"][case][0][1], measured["cases"][case][1:]
-        other_texts = [f"{RUNTIMES[name]} {us:,.0f} ({us / ours:.1f} times)" for name, us in others if RUNTIMES[name]]
-        lines.append(f"On {what} a token takes kinglet {ours:,.0f} us, " + ", ".join(other_texts[:-1]) + f" and {other_texts[-1]}.")
-    lines.append(f"Measured on {measured['machine']}, one thread, {measured['date']}.")
-    return textwrap.wrap(" ".join(lines), COLUMNS, break_on_hyphens=False)
-
-
-def with_sentence(readme: str) -> str:
+def with_times(readme: str) -> str:
+    """README.md with the times of the table between BEGIN and END."""
     before, begin, rest = readme.partition(BEGIN + "\n")
-    _, end, after = rest.partition(END)
+    table, end, after = rest.partition(END)
     if not begin or not end:
         sys.exit(f"draw: README.md: expected the lines {BEGIN} and {END}, found none")
-    return before + begin + "\n".join(sentence()) + "\n" + end + after
+    cases = json.loads(read("docs/figures.json"))["cases"]
+    lines = []
+    for line in table.splitlines():
+        name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not name.startswith(("---", "one thread")):
+            found = [[row["us"] for row in cases[case]["rows"] if row["name"] == name] for case, _ in CASES]
+            if not any(found):
+                sys.exit(f"draw: README.md: expected rows that docs/figures.json has, found {name!r}")
+            cells[-len(CASES):] = [f"{us[0]:,.0f}" if us else "" for us in found]
+            line = "| " + " | ".join([name, *cells]).replace("|  |", "| |").replace("|  |", "| |").strip() + " |"
+        lines.append(line)
+    return before + begin + "\n".join(lines) + "\n" + end + after
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 where something is stale")
     options = parser.parse_args()
-    wanted = {"docs/peers.svg": draw(), "README.md": with_sentence(read("README.md"))}
+    wanted = {"docs/peers.svg": draw(), "README.md": with_times(read("README.md"))}
     stale = [name for name, text in wanted.items() if not os.path.exists(os.path.join(ROOT, name)) or read(name) != text]
     if options.check:
         for name in stale:
