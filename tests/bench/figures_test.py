@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The picture and the table in README.md say what docs/figures.json and docs/TECHNIQUES.md say.
+"""The picture and the table in README.md say what docs/figures.json and docs/TECHNIQUES.md say; so does the table of
+docs/PERFORMANCE.md.
 
     figures_test.py ROOT
 """
@@ -43,6 +44,20 @@ class Figures(unittest.TestCase):
     def test_nothing_is_stale(self):
         found = draw(ROOT, "--check")
         self.assertEqual((found.returncode, found.stdout, found.stderr), (0, "", ""))
+
+    def test_the_table_of_times_is_that_of_the_figures(self):
+        with open(os.path.join(ROOT, "docs", "figures.json"), encoding="utf-8") as file:
+            cases = json.load(file)["cases"]
+        times = {name: {row["name"]: row["us"] for row in case["rows"]} for name, case in cases.items()}
+        expected = {}
+        for name in times["demo"]:
+            expected[name] = []
+            for case in ("demo", "best"):
+                us, ours = times[case].get(name), times[case]["kinglet, 9 bits"]
+                expected[name] += ["", ""] if us is None else [f"{us:.1f}", f"{us / ours:.2f}"]
+        with open(os.path.join(ROOT, "docs", "PERFORMANCE.md"), encoding="utf-8") as file:
+            rows = [[cell.strip() for cell in line.strip("|\n ").split("|")] for line in file if line.startswith("|")]
+        self.assertEqual({row[0]: (row[1:] + ["", ""])[:4] for row in rows if row[0] in expected}, expected)
 
     def test_a_new_time_makes_picture_and_readme_stale_until_they_are_written(self):
         figures = json.loads(self.text("docs/figures.json"))

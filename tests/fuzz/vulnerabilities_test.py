@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/VULNERABILITIES.md: twenty classes, and every test that it, RELIABILITY.md and FAULTS.md name exists.
+"""docs/VULNERABILITIES.md: twenty classes, and every test that it, RELIABILITY.md and lab/faults.md name exists.
 
     vulnerabilities_test.py ROOT
 """
@@ -14,7 +14,7 @@ CLASSES = 20
 def main() -> int:
     root = pathlib.Path(sys.argv[1])
     page = (root / "docs" / "VULNERABILITIES.md").read_text(encoding="utf-8")
-    others = [(root / "docs" / name).read_text(encoding="utf-8") for name in ("RELIABILITY.md", "FAULTS.md")]
+    others = [(root / "docs" / name).read_text(encoding="utf-8") for name in ("RELIABILITY.md", "lab/faults.md")]
     defined = set()
     for path in (root / "tests").rglob("*_test.cc"):
         text = path.read_text(encoding="utf-8")

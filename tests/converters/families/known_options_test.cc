@@ -1,4 +1,4 @@
-// The tables of options of every family: the code follows them, and docs/FAMILIES.md documents
+// The tables of options of every family: the code follows them, and docs/OPTIONS.md documents
 // them.
 #include "converters/families/known_options.h"
 
@@ -198,7 +198,7 @@ std::string PageText() {
   std::string text;
   for (const auto& [family, table] : AllTables()) {
     const std::string before = text;
-    text += "### " + family + ": " + std::string(table.holds) + "\n\n";
+    text += "## " + family + ": " + std::string(table.holds) + "\n\n";
     const size_t heading = text.size();
     text += Listed("* **Honoured:**", Quoted(table.honoured));
     text += Listed("* **Told by the tensors:**", Quoted(table.by_tensors));
@@ -220,7 +220,7 @@ std::string PageText() {
 
 // With KINGLET_WRITE_OPTIONS the test writes the page.
 TEST(OptionTables, AreThoseOfThePage) {
-  const std::string path = KINGLET_TEST_DATA "/../../docs/FAMILIES.md";
+  const std::string path = KINGLET_TEST_DATA "/../../docs/OPTIONS.md";
   const std::string begin = "<!-- The test known_options compares what follows. -->\n\n";
   const std::string end = "<!-- End of the options. -->\n";
   std::ostringstream bytes;
