@@ -276,7 +276,7 @@ constexpr std::array<std::string_view, 2> NamesOf(CacheStart /*kind*/) {
   return {"first_pair", "past_capacity"};
 }
 
-// Neural cache (continuous cache, Grave et al. 2016): p = (1 - lambda) softmax + lambda cache. The
+// Neural cache (continuous cache, Grave et al. 2017): p = (1 - lambda) softmax + lambda cache. The
 // cache contains the last `capacity` (hidden state, next word) pairs, weighted with
 // softmax(theta * h . hidden state).
 struct NeuralCache {

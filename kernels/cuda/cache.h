@@ -1,4 +1,4 @@
-// The neural cache (kernels/op.h, CacheAppend and CacheWeights; Grave et al. 2016). C++17.
+// The neural cache (kernels/op.h, CacheAppend and CacheWeights; Grave et al. 2017). C++17.
 //
 //   weights[i] = CacheWeight(exp(theta * (hidden . key[i]) - max over all pairs)),
 //   total = sum of the weights

@@ -4,7 +4,7 @@
 //   m(w) = 0    log p(w) = log softmax(w) + log(1 - lambda)
 //   m(w) > 0    log p(w) = log((1 - lambda) softmax(w) + lambda m(w))
 //
-// Sources: Grave et al. 2016, "Improving Neural Language Models with a Continuous Cache";
+// Sources: Grave et al. 2017, "Improving Neural Language Models with a Continuous Cache";
 // docs/NUMERICS.md, rule 5.
 #ifndef KINGLET_RUNTIME_QUERIES_NEURAL_CACHE_MIX_H_
 #define KINGLET_RUNTIME_QUERIES_NEURAL_CACHE_MIX_H_

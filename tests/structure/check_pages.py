@@ -1,7 +1,7 @@
 """CONTRIBUTING.md says what CMakePresets.json, check_structure.py and scripts/seeded_bugs have, and names what exists.
-docs/ADDING.md quotes lines of the family that it walks through.
+docs/ADDING.md quotes lines of the family that it walks through. Constants that pages state are those of the sources.
 
-    check_contributing.py ROOT
+    check_pages.py ROOT
 """
 
 import importlib.machinery
@@ -12,6 +12,48 @@ import re
 import sys
 
 import check_structure
+
+
+# Where a page states a constant: the page, its words around (numbers); a source, its line around (the value); the value of
+# the source in the page's unit.
+CONSTANTS = [
+    ("docs/ARCHITECTURE.md", r"sends up to (\S+) tokens of one stream", "runtime/text_block.cc", r"kMostTokens = (\d+)", 1),
+    ("docs/ARCHITECTURE.md", r"nodes run on up to (\S+) tokens at once", "runtime/session.cc", r"kMost = (\d+), kMostBytes", 1),
+    ("docs/ARCHITECTURE.md", r"list of (\S+) KiB pages", "runtime/state.h", r"kBytes = (\d+)", 1024),
+    ("docs/SCORING.md", r"in parts of (\S+) tokens", "tools/score.cc", r"kScoreChunk = (\d+)", 1),
+    ("docs/SCORING.md", r"of which up to (\S+) go through", "runtime/text_block.cc", r"kMostTokens = (\d+)", 1),
+    ("docs/SCORING.md", r"more than (\S+) % of the scored", "tools/loss_totals.cc", r"kManyUnknown = (\S+);", 0.01),
+    ("docs/QUERIES.md", r"caller chooses, 1 to (\S+), and", "runtime/text_prefix.cc", r"kMostBeam = (\d+)", 1),
+    ("docs/QUERIES.md", r"takes up to (\S+?)\. Each", "tools/predictor.cc", r"kMostSteps = (\d+)", 1),
+    ("docs/QUERIES.md", r"as many as `--top`, up to (\S+?)\.", "tools/predictor.cc", r"kMostBeginnings = (\d+)", 1),
+    ("docs/QUERIES.md", r"one tile of (\S+) logits", "kernels/numerics.h", r"kSumTile = (\d+)", 1),
+    ("docs/TUNING.md", r"at the published (\S+) and", "converters/tuning/cache_search.h", r"kPublishedStart = \{([\d.]+)", 1),
+    ("docs/TUNING.md", r"at the published \S+ and (\d\.\d+)", "converters/tuning/cache_search.h",
+     r"kPublishedStart = \{[\d.]+, ([\d.]+)", 1),
+    ("docs/TUNING.md", r"starts as 1/(\d+) of", "converters/tuning/cache_search.cc", r"kFirstInterval = 1.0 / (\d+)", 1),
+    ("docs/TUNING.md", r"grows by (\S+) when", "converters/tuning/cache_search.cc", r"kGrowth = ([\d.]+)", 1),
+    ("docs/TUNING.md", r"both are below 1/(\d+)", "converters/tuning/cache_search.cc", r"kSmallInterval = 1.0 / (\d+)", 1),
+    ("docs/TUNING.md", r"At most (\S+) GiB are kept", "converters/tuning/cache_likelihood.h",
+     r"kTuningMemory = uint64_t\{(\d+)\} << 30", 1),
+    ("docs/PLANNING.md", r"in up to (\S+) MB", "converters/planning/recorded_context.h",
+     r"kMostBytes = uint64_t\{(\d+)\} << 20", 1),
+    ("docs/PLANNING.md", r"lose 1 \+ (\d+) e\^2", "converters/planning/group_losses.cc", r"kGrowth = (\d+)", 1),
+    ("docs/MEASURING.md", r"interleaved in (\d+) rounds", "tools/bench/bench_input.h", r"kUsualRounds = (\d+)", 1),
+    ("docs/MEASURING.md", r"fastest of (\d+) reads", "tools/bench/bench_measure.cc", r"kReads = (\d+)", 1),
+]
+
+
+def other_constants(root):
+    """Constants of CONSTANTS that a page states otherwise, or that are not found."""
+    found = []
+    for page, words, source, line, unit in CONSTANTS:
+        stated = re.search(words, " ".join((root / page).read_text(encoding="utf-8").split()))
+        value = re.search(line, (root / source).read_text(encoding="utf-8"))
+        if not stated or not value:
+            found.append(f"{page}: expected {words!r}, and {line!r} in {source}: not found")
+        elif abs(float(stated[1].replace(",", "")) - float(value[1]) / unit) > 1e-9:
+            found.append(f"{page}: {stated[0]!r}, but {value[0]!r} in {source}")
+    return found
 
 
 def seeded_bugs(root):
@@ -70,6 +112,7 @@ def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     found = [f"CONTRIBUTING.md: {each}" for each in faults(root)]
     found += [f"docs/ADDING.md: {each}" for each in misquoted(root)]
+    found += other_constants(root)
     print("\n".join(found))
     return 1 if found else 0
 
