@@ -1,5 +1,6 @@
 """CONTRIBUTING.md says what CMakePresets.json, check_structure.py and scripts/seeded_bugs have, and names what exists.
-docs/ADDING.md quotes lines of the family that it walks through. Constants that pages state are those of the sources.
+docs/ADDING.md quotes lines of the family that it walks through. Constants that pages state are those of the sources,
+and the packages of docs/INSTALL.md those of scripts/setup.
 
     check_pages.py ROOT
 """
@@ -20,6 +21,8 @@ CONSTANTS = [
     ("docs/ARCHITECTURE.md", r"sends up to (\S+) tokens of one stream", "runtime/text_block.cc", r"kMostTokens = (\d+)", 1),
     ("docs/ARCHITECTURE.md", r"nodes run on up to (\S+) tokens at once", "runtime/session.cc", r"kMost = (\d+), kMostBytes", 1),
     ("docs/ARCHITECTURE.md", r"list of (\S+) KiB pages", "runtime/state.h", r"kBytes = (\d+)", 1024),
+    ("docs/FORMAT.md", r"format version (\d+)", "format/frame.h", r"kFormatVersion = (\d+)", 1),
+    ("CHANGELOG.md", r"States .*? are refused: version (\d+)", "runtime/state.cc", r"kVersion = (\d+)", 1),
     ("docs/SCORING.md", r"in parts of (\S+) tokens", "tools/score.cc", r"kScoreChunk = (\d+)", 1),
     ("docs/SCORING.md", r"of which up to (\S+) go through", "runtime/text_block.cc", r"kMostTokens = (\d+)", 1),
     ("docs/SCORING.md", r"more than (\S+) % of the scored", "tools/loss_totals.cc", r"kManyUnknown = (\S+);", 0.01),
@@ -54,6 +57,23 @@ def other_constants(root):
         elif abs(float(stated[1].replace(",", "")) - float(value[1]) / unit) > 1e-9:
             found.append(f"{page}: {stated[0]!r}, but {value[0]!r} in {source}")
     return found
+
+
+def other_families(root):
+    """Families that docs/FAMILIES.md has no row of."""
+    files = [path.read_text(encoding="utf-8") for path in root.glob("converters/families/*.cc")]
+    named = set(re.findall(r'^ +\.name = "([\w-]+)",', "".join(files), re.MULTILINE)) - {"fairseq-translation"}  # not read
+    cells = re.findall(r"^\| (`[^|]*) \|", (root / "docs/FAMILIES.md").read_text(encoding="utf-8"), re.MULTILINE)
+    return [f"no row of {name}" for name in sorted(named - set(check_structure.BACKTICKED.findall(" ".join(cells))))]
+
+
+def other_packages(root):
+    """Packages that scripts/setup installs and the table of docs/INSTALL.md lacks, or the reverse."""
+    setup = re.search(r"^packages=\((.*?)\n\)", (root / "scripts/setup").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    table = (root / "docs/INSTALL.md").read_text(encoding="utf-8").split("## Packages")[1].split("\n## ")[0]
+    named = set(" ".join(re.findall(r"^\|[^|]*\| `([^`]*)` \|$", table, re.MULTILINE)).split())
+    return [f"{each} is in one of scripts/setup and the table of packages" for each in
+            sorted(named ^ (set(setup[1].split()) - {"ccache", "git"}))]
 
 
 def seeded_bugs(root):
@@ -112,6 +132,8 @@ def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     found = [f"CONTRIBUTING.md: {each}" for each in faults(root)]
     found += [f"docs/ADDING.md: {each}" for each in misquoted(root)]
+    found += [f"docs/FAMILIES.md: {each}" for each in other_families(root)]
+    found += [f"docs/INSTALL.md: {each}" for each in other_packages(root)]
     found += other_constants(root)
     print("\n".join(found))
     return 1 if found else 0
