@@ -1,6 +1,6 @@
 """CONTRIBUTING.md says what CMakePresets.json, check_structure.py and scripts/seeded_bugs have, and names what exists.
 docs/ADDING.md quotes lines of the family that it walks through. Constants that pages state are those of the sources,
-and the packages of docs/INSTALL.md those of scripts/setup.
+and the packages of docs/INSTALL.md those of scripts/setup. Paths and links in pages lead to files.
 
     check_pages.py ROOT
 """
@@ -46,6 +46,10 @@ CONSTANTS = [
 ]
 
 
+# Names of files that stand for others.
+EXAMPLES = {"format/x.cc", "tests/format/x_test.cc"}
+
+
 def other_constants(root):
     """Constants of CONSTANTS that a page states otherwise, or that are not found."""
     found = []
@@ -65,6 +69,33 @@ def other_families(root):
     named = set(re.findall(r'^ +\.name = "([\w-]+)",', "".join(files), re.MULTILINE)) - {"fairseq-translation"}  # not read
     cells = re.findall(r"^\| (`[^|]*) \|", (root / "docs/FAMILIES.md").read_text(encoding="utf-8"), re.MULTILINE)
     return [f"no row of {name}" for name in sorted(named - set(check_structure.BACKTICKED.findall(" ".join(cells))))]
+
+
+def anchors(text):
+    """What a link after # may name: headings, in small letters, without punctuation."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def missing_paths(root, names):
+    """Files of the project's folders that a page writes in backticks, and links of pages to files, that do not exist."""
+    found = []
+    tops = {name.split("/")[0] for name in names if "/" in name}
+    for name in sorted(names):
+        if not name.endswith(".md") or name.startswith(("docs/lab/", "tests/data/")):
+            continue
+        text = (root / name).read_text(encoding="utf-8")
+        paths = {path for path in check_structure.BACKTICKED.findall(text)
+                 if check_structure.FILE_PATH.match(path) and path.split("/")[0] in tops}
+        found += [f"{name}: names {path}, which does not exist" for path in sorted(paths - EXAMPLES)
+                  if not check_structure.exists(path, names)]
+        for link, _, anchor in (each.partition("#") for each in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text)):
+            target = (root / name).parent / link if link else root / name
+            if not target.exists():
+                found.append(f"{name}: links to {link}, which does not exist")
+            elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text(encoding="utf-8")):
+                found.append(f"{name}: links to {link}#{anchor}, which has no such heading")
+    return found
 
 
 def other_packages(root):
@@ -134,7 +165,7 @@ def main():
     found += [f"docs/ADDING.md: {each}" for each in misquoted(root)]
     found += [f"docs/FAMILIES.md: {each}" for each in other_families(root)]
     found += [f"docs/INSTALL.md: {each}" for each in other_packages(root)]
-    found += other_constants(root)
+    found += other_constants(root) + missing_paths(root, set(check_structure.tracked_files(root)))
     print("\n".join(found))
     return 1 if found else 0
 
