@@ -1,5 +1,5 @@
-// Command-line options and operands. A thin wrapper around CLI11, so that its templates are
-// compiled once, in arguments.cc, and not in every command.
+// Command-line options and operands, on CLI11, whose templates are compiled once, in arguments.cc,
+// and not in every command. Errors of usage are in usage_errors.h.
 #ifndef KINGLET_TOOLS_ARGUMENTS_H_
 #define KINGLET_TOOLS_ARGUMENTS_H_
 

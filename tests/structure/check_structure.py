@@ -16,8 +16,10 @@ Prints one line per violation and exits 1 if there is any. The rules:
     (scripts/reproducible)
   no line of C or C++ is wider than 100 columns, but what flatc generates
   every source in format/, kernels/, runtime/ and converters/ has its test at the same place in tests/
-  docs/ARCHITECTURE.md has a table "Where is it?" whose last column names places that exist; so do
-    all other paths that it and docs/GLOSSARY.md write in backticks
+  docs/ARCHITECTURE.md has a table "Where is it?" whose last column names places that exist, and in
+    brackets, names that these files have; so do all other paths that it and docs/GLOSSARY.md write
+    in backticks. Its tree of modules has each folder of the project and of the layers, and no other
+  bench/README.md has each program of bench/ in a list under "## Programs", and no other
   no file mentions a path that exists on one machine only
 """
 
@@ -40,7 +42,7 @@ DUPLICATE_FREE = CIRCLE_FREE | UNRESTRICTED
 TESTED = ("format", "kernels", "runtime", "converters")
 SOURCES = {".cc", ".cu", ".c"}
 CODE = SOURCES | {".h", ".hpp", ".cuh"}
-ARCHITECTURE, GLOSSARY = "docs/ARCHITECTURE.md", "docs/GLOSSARY.md"
+ARCHITECTURE, GLOSSARY, BENCH = "docs/ARCHITECTURE.md", "docs/GLOSSARY.md", "bench/README.md"
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 FAMILY = re.compile(r"^constexpr Family k", re.MULTILINE)
@@ -49,6 +51,10 @@ FAST = re.compile(r"^(kernels/(cpu|onednn|cuda)/|hwy/|dnnl|oneapi/|cuda|cublas|"
                   r"immintrin\.h|arm_neon\.h)")
 ANONYMOUS = re.compile(r"\s*namespace\s*\{")
 BACKTICKED = re.compile(r"`([^`\s]+)`")
+SYMBOL = re.compile(r"\(((?:`\w+`(?:, )?)+)\)")  # (`Name`, `Other`) after a path
+BRANCH = re.compile(r"(  )?([\w.]+)/ ")  # a line of the tree of modules
+SHOWN_PARTS = ("tools", "converters", "runtime", "kernels")  # whose folders the tree shows, all of them
+NO_PROGRAM = re.compile(r"\.(h|md|txt)$|(_rows|_measure|_report)\.cc$")
 # "folder/file.ext", perhaps with * for several files.
 FILE_PATH = re.compile(r"(?:[\w.*-]+/)+[\w.*-]+\.[a-z]+$")
 # Spelt so that this file does not match itself.
@@ -159,9 +165,50 @@ def table_rows(lines, heading):
     return rows[2:]
 
 
-def document_violations(name, lines, names):
+def unknown_symbols(cell, root):
+    """Names in brackets of a cell that the file or files before them do not have."""
+    found, at = [], 0
+    for match in SYMBOL.finditer(cell):
+        files = [root / path_of(path) for path in BACKTICKED.findall(cell[at:match.start()]) if FILE_PATH.match(path)]
+        text = "\n".join(path.read_text(encoding="utf-8") for path in files if path.is_file())
+        at = match.end()
+        found += [name for name in re.findall(r"\w+", match[1]) if not re.search(rf"\b{name}\b", text)]
+    return found
+
+
+def tree_violations(lines, names):
+    """Folders that the tree of modules lacks or that the project lacks."""
+    shown, parent = set(), ""
+    blocks = "\n".join(lines).split("## The modules", 1)
+    if len(blocks) < 2:
+        return [f"{ARCHITECTURE}: expected a tree under '## The modules', found none"]
+    for line in blocks[1].split("```")[1].splitlines():
+        match = BRANCH.match(line)
+        if match:
+            parent = parent if match[1] else match[2]
+            shown.add(f"{parent}/{match[2]}" if match[1] else parent)
+    folders = {tuple(name.split("/")[:-1]) for name in names}
+    wanted = {parts[0] for parts in folders if parts and not parts[0].startswith(".")}
+    wanted |= {"/".join(parts[:2]) for parts in folders if len(parts) > 1 and parts[0] in SHOWN_PARTS}
+    return ([f"{ARCHITECTURE}: the tree of modules lacks {name}/" for name in sorted(wanted - shown)]
+            + [f"{ARCHITECTURE}: the tree of modules has {name}/, which does not exist" for name in sorted(shown)
+               if not exists(name, names)])
+
+
+def bench_violations(text, names):
+    """Programs of bench/ that the lists of its README lack, and others that they have."""
+    programs = {name.removeprefix("bench/").removesuffix(".cc").removesuffix(".c") for name in names
+                if re.match(r"bench/(peers/)?[\w.]+$", name) and not re.search(NO_PROGRAM, name)}
+    lists = text.split("## Programs\n")[-1].split("\n## ")[0]
+    heads = [line.split(":")[0] for line in lists.splitlines() if line.startswith("* `")]
+    listed = [name for head in heads for name in BACKTICKED.findall(head)]
+    return ([f"{BENCH}: expected {name} under '## Programs', found none" for name in sorted(programs - set(listed))]
+            + [f"{BENCH}: lists {name}, which does not exist" for name in sorted(set(listed) - programs)])
+
+
+def document_violations(name, lines, names, root):
     """Places that docs/ARCHITECTURE.md and docs/GLOSSARY.md name and the tree does not have."""
-    found = []
+    found = tree_violations(lines, names) if name == ARCHITECTURE else []
     answers = {}
     if name == ARCHITECTURE:
         answers = dict(table_rows(lines, "## Where is it?"))
@@ -174,6 +221,8 @@ def document_violations(name, lines, names):
             if not answer:
                 found.append(f"{name}:{number}: expected a path in the last column, found none")
             paths |= answer
+            found += [f"{name}:{number}: {symbol} is not in the file before it"
+                      for symbol in unknown_symbols(answers[number], root)]
         found += [f"{name}:{number}: names {path}, which does not exist"
                   for path in sorted(paths) if not exists(path, names)]
     return found
@@ -221,7 +270,9 @@ def violations(root):
         if is_own_code and path.parts[0] in DUPLICATE_FREE:
             sources[name] = text
         if name in (ARCHITECTURE, GLOSSARY):
-            found += document_violations(name, lines, set(names))
+            found += document_violations(name, lines, set(names), root)
+        if name == BENCH:
+            found += bench_violations(text, names)
     found += circle_violations(includes, set(names))
     found += [f"{files[0]}: defines the {kind} {what}, and so does " + ", ".join(files[1:])
               for kind, what, files in check_structure_duplicates.duplicates(sources)]

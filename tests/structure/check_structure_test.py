@@ -8,13 +8,38 @@ import unittest
 import check_structure
 import check_structure_duplicates
 
+TREE = """```
+tools/         words
+examples/      words
+converters/    words
+  families/    words
+  recipe/      words
+runtime/       words
+    |
+kernels/       words
+  ref/         words
+  cpu/         words
+  cuda/        words
+  fast/        words
+  wide/        words
+format/        include/  and docs/ are no branches here
+include/       words
+tests/         mirrors
+bench/         words
+scripts/       words
+cmake/         words
+docs/          words
+```
+"""
+MODULES = "## The modules\n" + TREE
+
 GOOD = {
     "include/kinglet/status.h": "#include <stdint.h>\n",
     "include/kinglet/kinglet.hpp": """#include "kinglet/kinglet.h"
 namespace kinglet { inline namespace interface { class Model { int* handle_; }; } }
 """,
     "include/kinglet/kinglet.h": '#include "kinglet/status.h"\n',
-    "format/reader.h": '#include "kinglet/status.h"\n',
+    "format/reader.h": '#include "kinglet/status.h"\nclass Reader;\n',
     "format/reader.cc": '#include "format/reader.h"\n#include "format/model_generated.h"\n',
     "kernels/ref/sum.cc": '#include "format/reader.h"\n#include <vector>\n',
     "kernels/cpu/sum.cc": '#include <hwy/highway.h>\n#include "kernels/ref/sum.h"\n',
@@ -25,6 +50,10 @@ namespace kinglet { inline namespace interface { class Model { int* handle_; }; 
     "tools/main.cc": '#include "converters/convert.h"\n',
     "examples/stream.c": "#include <kinglet/kinglet.h>\n",
     "bench/bench.cc": '#include "kernels/cpu/sum.h"\n',
+    "bench/bench.h": "",
+    **{f"{folder}/README.md": "" for folder in ("converters/recipe", "kernels/fast", "kernels/wide", "scripts", "cmake")},
+    "bench/peers/draw.py": "",
+    "bench/README.md": "* `x`: no program\n## Programs\n* `bench`, `peers/draw.py`: `words`\n\n## More\n* `y`: none\n",
     "tests/format/reader_test.cc": '#include "format/reader.h"\n#include "tests/support/model.h"\n',
     "tests/kernels/ref/sum_test.cc": "",
     "tests/kernels/cpu/sum_test.cc": "",
@@ -36,6 +65,8 @@ namespace kinglet { inline namespace interface { class Model { int* handle_; }; 
     "kernels/ref/sum.h": '#include "kernels/backend.h"\n',
     "kernels/cuda/device.h": '#include "kernels/ref/sum.h"\n#include "kernels/backend.h"\n',
     "docs/ARCHITECTURE.md": """# Architecture
+## The modules
+""" + TREE + """
 Written `kinglet/status.h`, `runtime/*.cc`, `a/b` and `f(x/y.z)`.
 
 ## Where is it?
@@ -79,8 +110,8 @@ BAD = [
     ({"docs/x.md": "see /" + "work/plan.md\n"}, "docs/x.md:1: a path of one machine"),
     ({"scripts/x": "cp ../" + "shared/a b\n"}, "scripts/x:1: a path of one machine"),
     ({"cmake/x.cmake": 'set(x "/' + 'home/me/x")\n'}, "cmake/x.cmake:1: a path of one machine"),
-    ({"bench/x.cu": "\nnamespace {\n}\n"},
-     "bench/x.cu:2: nvcc names what is anonymous after its folder"),
+    ({"bench/kernels/x.cu": "\nnamespace {\n}\n"},
+     "bench/kernels/x.cu:2: nvcc names what is anonymous after its folder"),
     # Wide lines.
     ({"format/x.h": "\n// " + "é" * 98 + "\n"}, "format/x.h:2: 101 columns"),
     ({"tests/x.cc": 'const char* text = R"(' + "x" * 78 + "\n" + "x" * 101 + ')";\n'},
@@ -96,12 +127,21 @@ BAD = [
       "kernels/wide/deep/x.h": '#include "kernels/ref/x.h"\n'},
      "folders include each other in a circle: kernels/fast -> kernels/wide/deep -> kernels/ref -> "),
     # Places that documents name.
-    ({"docs/ARCHITECTURE.md": "# Architecture\n## Where is it?\nNowhere.\n"},
+    ({"docs/ARCHITECTURE.md": MODULES + "## Where is it?\nNowhere.\n"},
      "docs/ARCHITECTURE.md: expected a table"),
-    ({"docs/ARCHITECTURE.md": "## Where is it?\n|q|a|\n|-|-|\n|`x/y`|`format/` `kernels/none/`|\n"},
-     "docs/ARCHITECTURE.md:4: names kernels/none/, which does not exist"),
-    ({"docs/ARCHITECTURE.md": "## Where is it?\n|q|a|\n|-|-|\n|`format/`|words|\n"},
-     "docs/ARCHITECTURE.md:4: expected a path in the last column"),
+    ({"docs/ARCHITECTURE.md": MODULES + "## Where is it?\n|q|a|\n|-|-|\n|`x/y`|`format/` `kernels/none/`|\n"},
+     "docs/ARCHITECTURE.md:27: names kernels/none/, which does not exist"),
+    ({"docs/ARCHITECTURE.md": MODULES + "## Where is it?\n|q|a|\n|-|-|\n|`format/`|words|\n"},
+     "docs/ARCHITECTURE.md:27: expected a path in the last column"),
+    ({"docs/ARCHITECTURE.md": MODULES + "## Where is it?\n|q|a|\n|-|-|\n|q|`format/reader.h` (`Reader`, `Writer`)|\n"},
+     "docs/ARCHITECTURE.md:27: Writer is not in the file before it"),
+    ({"docs/ARCHITECTURE.md": MODULES.replace("  cpu/", "  cpi/") + "## Where is it?\n|q|a|\n|-|-|\n|q|`format/`|\n",
+      "kernels/cpi/x.h": ""}, "docs/ARCHITECTURE.md: the tree of modules lacks kernels/cpu/"),
+    ({"docs/ARCHITECTURE.md": MODULES.replace("bench/", "bench/ x\nfuzz/ ") + "## Where is it?\n|q|a|\n|-|-|\n|q|`format/`|\n"},
+     "docs/ARCHITECTURE.md: the tree of modules has fuzz/, which does not exist"),
+    ({"bench/new": ""}, "bench/README.md: expected new under '## Programs', found none"),
+    ({"bench/README.md": "## Programs\n* `bench`, `peers/draw.py`, `old`: words\n"},
+     "bench/README.md: lists old, which does not exist"),
     ({"docs/GLOSSARY.md": "*ring*: `runtime/ring.h`\n"}, "docs/GLOSSARY.md:1: names runtime/ring.h"),
     ({"docs/GLOSSARY.md": "*ring*: `tests/ring/*.cc`\n"}, "docs/GLOSSARY.md:1: names tests/ring/"),
     # Duplicates.

@@ -27,7 +27,7 @@ TextTrace RandomTrace(uint64_t tokens, uint64_t width, uint32_t vocabulary, bool
   return trace;
 }
 
-// The equations of Grave et al. 2016 and the reference's rule for an empty cache, in double:
+// The equations of Grave et al. 2017 and the reference's rule for an empty cache, in double:
 //   p = (1 - lambda) softmax + lambda sum over matching pairs of softmax(theta h . key)
 double ByDefinition(const TextTrace& trace, uint64_t capacity, const CacheParameters& at) {
   const uint64_t n = trace.log_probabilities.size();
