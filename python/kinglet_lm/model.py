@@ -39,8 +39,8 @@ class Model:
     """A verified model, ready to run. Immutable; any number of threads may share one.
 
     `source` is the path of a model file (str, bytes or os.PathLike), or the file's bytes. `backend`
-    is "cpu" (default), "onednn", "cuda", "ref" or "ref64". `memory_limit` is the most bytes that the
-    model, its sessions and states may use;
+    is "cpu" (default), "onednn", "cuda", "ref" or "ref64". `memory_limit` is the most bytes that
+    the model, its sessions and states may use;
     `session_memory_limit` the most bytes for the lanes of one session. With None the defaults
     apply: opening a file takes at most 64 MiB and 64 bytes for each byte of the file, and a
     session 4 GiB.

@@ -1,6 +1,7 @@
 """CONTRIBUTING.md says what CMakePresets.json, check_structure.py and scripts/seeded_bugs have, and names what exists.
 docs/ADDING.md quotes lines of the family that it walks through. Constants that pages state are those of the sources,
-and the packages of docs/INSTALL.md those of scripts/setup. Paths and links in pages lead to files.
+and the packages of docs/INSTALL.md those of scripts/setup. Paths and links in pages lead to files, and names
+in docs/ARCHITECTURE.md to sources.
 
     check_pages.py ROOT
 """
@@ -69,6 +70,25 @@ def other_families(root):
     named = set(re.findall(r'^ +\.name = "([\w-]+)",', "".join(files), re.MULTILINE)) - {"fairseq-translation"}  # not read
     cells = re.findall(r"^\| (`[^|]*) \|", (root / "docs/FAMILIES.md").read_text(encoding="utf-8"), re.MULTILINE)
     return [f"no row of {name}" for name in sorted(named - set(check_structure.BACKTICKED.findall(" ".join(cells))))]
+
+
+def unknown_names(root, names):
+    """Names of types, functions and members that docs/ARCHITECTURE.md has in backticks and no source declares."""
+    code = [name for name in names if name.split("/")[0] in check_structure.LAYERS
+            and pathlib.PurePosixPath(name).suffix in check_structure.CODE]
+    words = set().union(*(re.findall(r"\w+", (root / name).read_text(encoding="utf-8")) for name in code))
+    classes = {}  # a class: the words of the headers that define it
+    for name in code:
+        text = (root / name).read_text(encoding="utf-8")
+        for each in re.findall(r"^(?:class|struct) (\w+)[^;]*\{$", text, re.MULTILINE):
+            classes.setdefault(each, set()).update(re.findall(r"\w+", text))
+    page = (root / check_structure.ARCHITECTURE).read_text(encoding="utf-8")
+    found = []
+    for owner, member in re.findall(r"`(?:(\w+)::)?([A-Za-z]\w*)(?:\(\w*\))?`", page):
+        if member not in words if not owner else member not in classes.get(owner, ()):
+            if owner or re.search(r"[a-z][A-Z]|_", member):
+                found.append(f"names {owner + '::' if owner else ''}{member}, which no source has")
+    return found
 
 
 def anchors(text):
@@ -165,6 +185,7 @@ def main():
     found += [f"docs/ADDING.md: {each}" for each in misquoted(root)]
     found += [f"docs/FAMILIES.md: {each}" for each in other_families(root)]
     found += [f"docs/INSTALL.md: {each}" for each in other_packages(root)]
+    found += [f"docs/ARCHITECTURE.md: {each}" for each in unknown_names(root, set(check_structure.tracked_files(root)))]
     found += other_constants(root) + missing_paths(root, set(check_structure.tracked_files(root)))
     print("\n".join(found))
     return 1 if found else 0
