@@ -6,7 +6,7 @@
 figures: every number but measured times is that of score, predict, count, bench and inspect, and the page is well-formed HTML that refers
 to nothing outside itself. browser: the pages in headless Chromium, at 360 and 1,280 pixels, light and dark: no message, no request, nothing
 wider than the window, no overlapping words, enough contrast. EXAMPLE is examples/wikitext2. Exits with 77 where there is no Chromium.
---pictures: writes screenshots into FOLDER.
+--pictures: writes screenshots into FOLDER; excerpt.png is docs/report.png.
 """
 import argparse
 import base64
@@ -65,7 +65,7 @@ def make_pages(options, folder):
 
     def convert(name, bits):
         subprocess.run([options.kinglet, "convert", options.example, "-o", path(name), "--vocab", os.path.join(options.example, "vocab.txt"),
-                        "--tokenizer", "wikitext", "--bits", bits], check=True, stdout=subprocess.DEVNULL)
+                        "--tokenizer", "wikitext", "--bits", bits, "--calibrate", os.path.join(options.example, "calibration.txt")], check=True, stdout=subprocess.DEVNULL)
         return path(name)
 
     bundled, coarse = convert("bundled.kgl", "9"), convert("coarse.kgl", "4")
@@ -396,6 +396,30 @@ def check_in_browser(browser, page, width, scheme, pictures):
     print(f"{what}: good")
 
 
+# Leaves a few sections of a page, and the beginning of its passage.
+EXCERPT = """(() => {
+  const kept = ['The model', 'Passage', 'Time by component', 'Bytes by owner'];
+  for (const section of document.querySelectorAll('section, footer')) {
+    const title = section.querySelector('h2');
+    if (!title || !kept.includes(title.innerText)) section.remove();
+  }
+  for (const details of document.querySelectorAll('details')) details.remove();
+  const passage = document.querySelector('.passage');
+  passage.style.maxHeight = '14.7rem';  // seven lines
+  passage.style.overflow = document.documentElement.style.overflow = 'hidden';
+})()"""
+
+
+def write_excerpt(browser, page, file):
+    width, height = 1000, 1020
+    browser.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+    browser.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
+    browser.open("file://" + page.path)
+    browser.run(EXCERPT)
+    with open(file, "wb") as picture:
+        picture.write(base64.b64decode(browser.ask("Page.captureScreenshot", format="png")["data"]))
+
+
 def look_at_pages(options, program, pages, folder):
     browser = Browser(program, os.path.join(folder, "profile"))
     try:
@@ -403,6 +427,8 @@ def look_at_pages(options, program, pages, folder):
             for width in (360, 1280):
                 for scheme in ("light", "dark"):
                     check_in_browser(browser, page, width, scheme, options.pictures)
+        if options.pictures:
+            write_excerpt(browser, pages[0], os.path.join(options.pictures, "excerpt.png"))
     finally:
         browser.close()
 
