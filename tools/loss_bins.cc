@@ -41,14 +41,20 @@ std::optional<CountedWord> ParseCount(std::string_view line) {
 }  // namespace
 
 std::string LossBin::Range() const {
-  if (!to) return "never before";
+  if (unknown) return "unknown";
+  if (!to) return std::to_string(from) + " and more";
   return from == *to ? std::to_string(from) : std::to_string(from) + "-" + std::to_string(*to);
 }
 
 std::string LossBinJson(const std::string& by, const LossBin& bin, int digits) {
   JsonLine line(digits);
-  line.Key("by").Text(by).Key("from").Integer(bin.from).Key("to");
-  bin.to ? line.Integer(*bin.to) : line.Null();
+  line.Key("by").Text(by);
+  if (bin.unknown) {
+    line.Key("unknown").Boolean(true);
+  } else {
+    line.Key("from").Integer(bin.from).Key("to");
+    bin.to ? line.Integer(*bin.to) : line.Null();
+  }
   line.Key("tokens").Integer(bin.tokens).Key("nll").Number(bin.nll());
   if (std::isinf(bin.nll())) line.Key("impossible").Boolean(true);
   return line.Finish();
@@ -74,7 +80,7 @@ std::vector<LossBin> FrequencyBins::Bins() const {
     const uint64_t tenth = before * kBins / all;
     if (bins.empty() || tenth != open) {
       const uint64_t from = bins.empty() ? 0 : *bins.back().to + 1;
-      bins.push_back({from, rank, 0, ExactSum()});
+      bins.push_back({false, from, rank, 0, ExactSum()});
       open = tenth;
     }
     bins.back().to = rank;
@@ -84,6 +90,50 @@ std::vector<LossBin> FrequencyBins::Bins() const {
   }
   if (!bins.empty()) bins.back().to = words_.size() - 1;
   return bins;
+}
+
+CountBins::CountBins(std::vector<uint64_t> counts, std::vector<uint64_t> begins,
+                     std::optional<uint32_t> unknown)
+    : counts_(std::move(counts)), begins_(std::move(begins)), unknown_(unknown) {
+  bins_.resize(begins_.size() + 2);
+  for (size_t i = 0; i <= begins_.size(); ++i) {
+    bins_[i].from = i == 0 ? 0 : begins_[i - 1];
+    if (i < begins_.size()) bins_[i].to = begins_[i] - 1;
+  }
+  bins_.back().unknown = true;
+}
+
+void CountBins::Add(uint32_t id, double logprob) {
+  const auto above = std::upper_bound(begins_.begin(), begins_.end(), counts_[id]);
+  LossBin& bin =
+      id == unknown_ ? bins_.back() : bins_[static_cast<size_t>(above - begins_.begin())];
+  ++bin.tokens;
+  bin.logprob.Add(logprob);
+}
+
+std::vector<LossBin> CountBins::Bins() const {
+  std::vector<LossBin> bins = bins_;
+  std::erase_if(bins, [](const LossBin& bin) { return bin.tokens == 0; });
+  return bins;
+}
+
+Result<std::vector<uint64_t>> ParseBins(const std::string& text) {
+  std::vector<uint64_t> begins;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (bool more = true; more;) {
+    uint64_t begin = 0;
+    const auto read = std::from_chars(at, end, begin);
+    const bool ascends = begin > (begins.empty() ? 0 : begins.back());
+    more = read.ptr != end;
+    if (read.ec != std::errc() || !ascends || (more && *read.ptr != ',')) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--bins",
+                             "ascending counts above 0, such as 10,100,1000", Quoted(text));
+    }
+    begins.push_back(begin);
+    at = read.ptr + 1;
+  }
+  return begins;
 }
 
 void GapBins::Add(uint32_t id, double logprob) {
@@ -100,11 +150,11 @@ std::vector<LossBin> GapBins::Bins() const {
   for (size_t i = 0; i < bins_.size(); ++i) {
     if (bins_[i].tokens == 0) continue;
     const uint64_t from = uint64_t{1} << i;
-    bins.push_back({from, from + (from - 1), bins_[i].tokens, bins_[i].logprob});
+    bins.push_back({false, from, from + (from - 1), bins_[i].tokens, bins_[i].logprob});
     beyond = from + from;
   }
   if (never_.tokens > 0) {
-    bins.push_back({beyond, std::nullopt, never_.tokens, never_.logprob});
+    bins.push_back({false, beyond, std::nullopt, never_.tokens, never_.logprob});
   }
   return bins;
 }
@@ -115,7 +165,7 @@ std::vector<uint32_t> RanksByOrder(uint32_t vocabulary_size) {
   return ranks;
 }
 
-Result<std::vector<uint32_t>> RanksByCounts(const std::string& path, const Vocabulary& vocabulary) {
+Result<std::vector<uint64_t>> CountsOfWords(const std::string& path, const Vocabulary& vocabulary) {
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
   if (const auto list = ReadWordList(path, text); list.ok() && list->form == WordList::Form::kIds) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, path, Numbered("line", 1),
@@ -148,6 +198,10 @@ Result<std::vector<uint32_t>> RanksByCounts(const std::string& path, const Vocab
         KINGLET_UNKNOWN_WORD, path, "words", "at least one of the model's",
         "none (count the words of a text that is tokenized as the model's texts are)");
   }
+  return counts;
+}
+
+std::vector<uint32_t> RanksByCounts(const std::vector<uint64_t>& counts) {
   std::vector<uint32_t> ids(counts.size());
   std::iota(ids.begin(), ids.end(), 0U);
   std::stable_sort(ids.begin(), ids.end(),

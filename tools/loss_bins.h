@@ -18,6 +18,7 @@
 namespace kinglet {
 
 struct LossBin {
+  bool unknown = false;  // the unknown word alone; then `from` and `to` have no meaning
   uint64_t from = 0;
   std::optional<uint64_t> to;  // the bin's last value; nullopt means no end
   uint64_t tokens = 0;
@@ -25,7 +26,7 @@ struct LossBin {
 
   // Mean loss of the bin's tokens.
   double nll() const { return (0.0 - logprob.Value()) / static_cast<double>(tokens); }
-  // For people: "4-7", "never before".
+  // For people: "4-7", "100 and more", "unknown".
   std::string Range() const;
 };
 
@@ -57,6 +58,27 @@ class FrequencyBins {
   std::vector<Word> words_;  // by rank
 };
 
+// Bins by the count of a word in another text, and one of the unknown word. Bins without tokens are
+// omitted.
+class CountBins {
+ public:
+  // counts[id]; bins begin at 0 and at `begins`, which ascend.
+  CountBins(std::vector<uint64_t> counts, std::vector<uint64_t> begins,
+            std::optional<uint32_t> unknown);
+
+  // REQUIRES: id < counts.size().
+  void Add(uint32_t id, double logprob);
+  std::vector<LossBin> Bins() const;
+
+ private:
+  const std::vector<uint64_t> counts_, begins_;
+  const std::optional<uint32_t> unknown_;
+  std::vector<LossBin> bins_;  // in ascending order of counts, then that of the unknown word
+};
+
+// "10,100": ascending numbers above 0. KINGLET_INVALID_ARGUMENT for another text.
+Result<std::vector<uint64_t>> ParseBins(const std::string& text);
+
 // Bins by the distance to the word's last occurrence in its text: 1, 2-3, 4-7, and so on; last, for
 // words that did not occur before, a bin without an end, which begins beyond the others. Bins
 // without tokens are omitted.
@@ -85,11 +107,13 @@ class GapBins {
 // The rank of each id is its number, as in vocabularies sorted by frequency.
 std::vector<uint32_t> RanksByOrder(uint32_t vocabulary_size);
 
-// The rank of each id in the order of the counts in the file at `path`, lines "word count". Of
-// equal counts, and of words without a count, the lower id is first. Words that the vocabulary
-// lacks are omitted, and the counts of a word that occurs again are added up. Errors: those of
-// reading the file; KINGLET_INVALID_ARGUMENT naming the line that has another form.
-Result<std::vector<uint32_t>> RanksByCounts(const std::string& path, const Vocabulary& vocabulary);
+// The count of each id in the file at `path`, lines "word count"; 0 without one. Words that the
+// vocabulary lacks are omitted, and the counts of a word that occurs again are added up. Errors:
+// those of reading the file; KINGLET_INVALID_ARGUMENT naming the line that has another form.
+Result<std::vector<uint64_t>> CountsOfWords(const std::string& path, const Vocabulary& vocabulary);
+
+// The rank of each id in the order of counts. Of equal counts the lower id is first.
+std::vector<uint32_t> RanksByCounts(const std::vector<uint64_t>& counts);
 
 }  // namespace kinglet
 

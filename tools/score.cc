@@ -20,6 +20,7 @@
 #include "tools/score_pairs.h"
 #include "tools/score_protocol.h"
 #include "tools/score_report.h"
+#include "tools/text_blocks.h"
 #include "tools/words.h"
 
 namespace kinglet {
@@ -38,14 +39,16 @@ struct ScoreOptions {
   size_t replicas = 1;
   std::optional<uint64_t> block;
   uint64_t context = 0;
+  std::string break_at = "tokens";
   std::string empty_cache;  // empty: "normalised" with --lines, otherwise "reference"
   bool lines = false, no_begin = false, no_end = false, log10 = false;
   bool hex = false;
   bool tokens = false;
   bool surprisal = false;
   PlaceQuestions places;
-  std::string by, counts;
+  std::string by, counts, bins;
 
+  bool complete() const { return break_at == "complete"; }
   bool blocks_in_lanes() const { return block && run.lanes > 1; }
   const std::string& path() const { return !ids.empty() ? ids : !text.empty() ? text : pairs; }
   // The name of the text in messages.
@@ -53,7 +56,7 @@ struct ScoreOptions {
   // --lines prints a line of JSON for each line of text; otherwise --json prints each token.
   ScoreReportOptions report() const {
     const bool asked = tokens || hex || places.any() || (run.json && !lines);
-    return {run.json, asked && !surprisal, hex, surprisal, log10, by, counts};
+    return {run.json, asked && !surprisal, hex, surprisal, log10, by, counts, bins};
   }
 };
 
@@ -79,10 +82,12 @@ Result<ScoredToken> ScoreToken(const PlaceQuestions& questions, uint32_t id, uin
 // Scores a text whose tokens come in pieces, and holds the tokens that are still needed.
 class Scorer {
  public:
-  // `lanes` scores blocks in lanes; null unless options.blocks_in_lanes().
-  Scorer(const ScoreOptions& options, const Model& model, Replicas& replicas, SentenceScorer* lanes,
-         ScoreReport& report, Console& console)
+  // `blocks`: the text's, if it is scored in blocks. `lanes` scores blocks in lanes; null unless
+  // options.blocks_in_lanes().
+  Scorer(const ScoreOptions& options, const Model& model, std::optional<TextBlocks> blocks,
+         Replicas& replicas, SentenceScorer* lanes, ScoreReport& report, Console& console)
       : options_(options),
+        blocks_(std::move(blocks)),
         model_(model),
         replicas_(replicas),
         lanes_(lanes),
@@ -104,6 +109,7 @@ class Scorer {
       const std::string_view typed = piece.typed.At(i);
       if (!typed.empty()) typed_.emplace_back(tokens_, typed);
       stream_.push_back(piece.ids[i]);
+      if (blocks_ && tokens_ + 1 > first_predicted_) blocks_->Add(piece.ids[i]);
       ++tokens_;
     }
     size_known_ = size_known_ || piece.size;
@@ -113,6 +119,7 @@ class Scorer {
 
   // After the text, of at least one token.
   Status Finish() {
+    if (blocks_) blocks_->Finish();
     if (tokens_ > 0) {
       KINGLET_RETURN_IF_ERROR(ScoreAdded(true));
       progress_.reset();  // before the summary
@@ -142,7 +149,7 @@ class Scorer {
   bool AsksEach() const { return options_.places.any() && lanes_ == nullptr; }
   // Tokens that are scored together.
   uint64_t Chunk() const {
-    return lanes_ == nullptr ? kScoreChunk : options_.run.lanes * BlockStep();
+    return lanes_ == nullptr ? kScoreChunk : options_.run.lanes * *options_.block;
   }
 
   // Scores the tokens that no later token of their chunk is missing for; of a text that has ended,
@@ -151,6 +158,7 @@ class Scorer {
     for (; at_ < End(); ++at_) {
       const bool known = AsksEach() || at_ < known_first_ + known_.size();
       if (!known && !ended && at_ - 1 + Chunk() >= End()) break;
+      if (blocks_ && !blocks_->EndOf(at_ - 1)) break;
       const uint64_t position = TextPosition(at_);
       const Result<ScoredToken> token = ScorePosition(at_);
       if (!token.ok()) return token.status();
@@ -180,13 +188,12 @@ class Scorer {
   // The first token to be fed before the stream's token at `at` can be predicted, if others were
   // fed before. A block's first token is predicted from the token before it, as in fairseq
   // (TokenBlockDataset); the rest of its context is fed too (LMContextWindowDataset).
-  Result<uint64_t> BeginFeeding(uint64_t at) const {
+  Result<uint64_t> BeginFeeding(uint64_t at) {
     const uint64_t fed = at - 1;
-    if (!options_.block || fed % BlockStep() != 0) return fed;
+    if (!blocks_ || !blocks_->Begins(fed)) return fed;
     KINGLET_RETURN_IF_ERROR(replicas_.Reset());
     return fed - std::min(fed, options_.context);
   }
-  uint64_t BlockStep() const { return *options_.block - options_.context; }
 
   // Scores the token of the stream at `at`, after those before it.
   Result<ScoredToken> ScorePosition(uint64_t at) {
@@ -208,7 +215,7 @@ class Scorer {
   Status ReadAhead(uint64_t at) {
     KINGLET_ASSIGN_OR_RETURN(const uint64_t begin, BeginFeeding(at));
     uint64_t end = std::min<uint64_t>(at - 1 + kScoreChunk, End() - 1);
-    if (options_.block) end = std::min(end, ((at - 1) / BlockStep() + 1) * BlockStep());
+    if (blocks_) end = std::min(end, *blocks_->EndOf(at - 1));
     const std::span<const uint32_t> fed = std::span(stream_).subspan(begin - first_, end - begin);
     std::vector<double> out(fed.size());
     uint64_t processed = 0;
@@ -226,15 +233,17 @@ class Scorer {
   // Scores the blocks from `at` on, one in each lane, or as many as there are tokens for.
   Status ScoreBlocks(uint64_t at) {
     const std::span<const uint32_t> stream(stream_);
-    uint64_t begin = at - 1 - first_, taken = 0;
+    uint64_t begin = at - 1;
+    std::vector<uint64_t> begins;
     known_first_ = at;
     known_.clear();
     return lanes_->Run(
         [&](SentenceStream& block) {
-          if (taken == options_.run.lanes || begin + 1 >= stream.size()) return false;
-          ++taken;
-          block = BlockAt(stream, begin, BlockStep(), options_.context);
-          begin += BlockStep();
+          const std::optional<uint64_t> end = blocks_->EndOf(begin);
+          if (begins.size() == options_.run.lanes || begin + 1 >= End() || !end) return false;
+          begins.push_back(begin);
+          block = BlockAt(stream, begin - first_, *end - begin, options_.context);
+          begin = *end;
           return true;
         },
         [&](uint64_t /*index*/, std::span<const ScoredToken> tokens) {
@@ -242,19 +251,20 @@ class Scorer {
           return Status();
         },
         [&](uint64_t index, size_t token) {
-          const uint64_t from = at - 1 + index * BlockStep();
-          const uint64_t overlap = std::min(from, options_.context);
-          return "position " + std::to_string(TextPosition(from - overlap + token));
+          const uint64_t overlap = std::min(begins[index], options_.context);
+          return "position " + std::to_string(TextPosition(begins[index] - overlap + token));
         },
         options_.places);
   }
 
   std::string Protocol() const {
     return StreamProtocol(model_, options_.block, options_.context,
-                          options_.empty_cache.empty() ? "reference" : options_.empty_cache);
+                          options_.empty_cache.empty() ? "reference" : options_.empty_cache,
+                          options_.complete());
   }
 
   const ScoreOptions& options_;
+  std::optional<TextBlocks> blocks_;
   const Model& model_;
   Replicas& replicas_;
   SentenceScorer* lanes_;
@@ -284,6 +294,17 @@ Status CheckBlock(const ScoreOptions& options, const ModelDescription& descripti
                          std::to_string(*options.block));
 }
 
+// The blocks that the options ask for, if any.
+Result<std::optional<TextBlocks>> BlocksOf(const ScoreOptions& options, const Model& model) {
+  KINGLET_RETURN_IF_ERROR(CheckBlock(options, model.file().description()));
+  if (!options.block) return std::optional<TextBlocks>();
+  if (!options.complete()) return std::optional(TextBlocks(*options.block - options.context));
+  const auto end = FrameOf(model.file().description(), model.vocabulary()).end;
+  if (end) return std::optional(TextBlocks(*options.block, *end));
+  return Status::Refusal(KINGLET_UNSUPPORTED, options.run.model, "--break complete",
+                         "a model with a token that ends a sentence, such as <eos>", "none");
+}
+
 Status Score(const ScoreOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   KINGLET_ASSIGN_OR_RETURN(ScoreReport report,
@@ -303,7 +324,7 @@ Status Score(const ScoreOptions& options, Console& console) {
     lines.places = options.places;
     return ScoreLines(options.run, lines, model, report, console);
   }
-  KINGLET_RETURN_IF_ERROR(CheckBlock(options, model->file().description()));
+  KINGLET_ASSIGN_OR_RETURN(const std::optional<TextBlocks> blocks, BlocksOf(options, *model));
   SessionOptions session_options;
   session_options.empty_cache =
       options.empty_cache == "normalised" ? EmptyCache::kNormalised : EmptyCache::kReference;
@@ -317,7 +338,7 @@ Status Score(const ScoreOptions& options, Console& console) {
     KINGLET_ASSIGN_OR_RETURN(SentenceScorer made, SentenceScorer::Create(model, session_options));
     lanes.emplace(std::move(made));
   }
-  Scorer scorer(options, *model, replicas, lanes ? &*lanes : nullptr, report, console);
+  Scorer scorer(options, *model, blocks, replicas, lanes ? &*lanes : nullptr, report, console);
   if (options.text.empty()) {
     KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
                              ReadIdSequence(options.ids, model->vocabulary_size()));
@@ -356,9 +377,16 @@ Status CheckScoreInput(const ScoreOptions& options) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--lines",
                            "--ids FILE or --text FILE with it", "--pairs");
   }
-  if (!options.counts.empty() && options.by != "frequency") {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--counts", "--by frequency with it",
+  const bool by_counts = options.by == "frequency" || options.by == "previous";
+  if (!options.counts.empty() && !by_counts) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--counts",
+                           "--by frequency or --by previous with it",
                            options.by.empty() ? "none" : options.by);
+  }
+  if (!options.bins.empty()) KINGLET_RETURN_IF_ERROR(ParseBins(options.bins).status());
+  if (options.complete() && options.context > 0) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--break complete",
+                           "no --context with it", std::to_string(options.context));
   }
   if (options.surprisal) {
     for (const auto& [name, given] : {std::pair("--json", options.run.json),
@@ -412,6 +440,12 @@ Command AddScore(Arguments& program) {
       .Needs(block)
       .Placeholder("C");
   score
+      .Add("--break", options->break_at,
+           "blocks of exactly N tokens, or of as many complete sentences as have at most N")
+      .Needs(block)
+      .OneOf({"tokens", "complete"})
+      .ShowDefault();
+  score
       .Add("--empty-cache", options->empty_cache,
            "distribution while the neural cache is empty: as the framework computes it, or "
            "normalised (default: reference; with --lines normalised)")
@@ -438,11 +472,18 @@ Command AddScore(Arguments& program) {
   score
       .Add("--by", options->by,
            "mean loss in bins: ten of equally many tokens by frequency rank (the vocabulary's "
-           "order or --counts), or by distance to the word's last occurrence")
-      .OneOf({"frequency", "gap"})
-      .Placeholder("frequency|gap");
-  score.Add("--counts", options->counts, "how frequent words are: a line \"word count\" for each")
-      .Placeholder("FILE");
+           "order or --counts), by that of the word before, or by distance to the word's last "
+           "occurrence")
+      .OneOf({"frequency", "previous", "gap"});
+  Option counts = score.Add("--counts", options->counts,
+                            "how frequent words are: a line \"word count\" for each");
+  counts.Placeholder("FILE");
+  score
+      .Add(
+          "--bins", options->bins,
+          "bins of words that are counted fewer than A times, A to B - 1, .., and the unknown word")
+      .Needs(counts)
+      .Placeholder("A,B,..");
   score.Footer("Example:\n  kinglet score model.kgl --text test.txt --json");
   return {score, [options] { return CheckScoreInput(*options); },
           [options](Console& console) {

@@ -18,14 +18,17 @@ std::string ProtocolEnd(const Model& model) {
 }
 
 std::string StreamProtocol(const Model& model, const std::optional<uint64_t>& block,
-                           uint64_t context, const std::string& empty_cache) {
+                           uint64_t context, const std::string& empty_cache, bool complete) {
   const ModelDescription& description = model.file().description();
   std::string text = description.start_token
                          ? "start token " + std::to_string(*description.start_token) + "; "
                          : "first token unscored; ";
-  text += block ? "fresh state every block of " + std::to_string(*block) + " tokens, " +
-                      std::to_string(context) + " of them context"
-                : "state carried";
+  if (block) {
+    text += "fresh state every block of " + std::to_string(*block) + " tokens, ";
+    text += complete ? "complete sentences" : std::to_string(context) + " of them context";
+  } else {
+    text += "state carried";
+  }
   const NeuralCache* cache = FindBlock<NeuralCache>(description);
   text += cache == nullptr
               ? "; no cache"

@@ -16,9 +16,10 @@ std::string ProtocolEnd(const Model& model);
 
 // What another program must do to get the same numbers. `block`, `context`: the tokens of text
 // blocks with a fresh state each, and the number of them that are fed again; without blocks the
-// state is carried. `empty_cache`: "reference" or "normalised".
+// state is carried. `complete`: blocks of complete sentences. `empty_cache`: "reference" or
+// "normalised".
 std::string StreamProtocol(const Model& model, const std::optional<uint64_t>& block,
-                           uint64_t context, const std::string& empty_cache);
+                           uint64_t context, const std::string& empty_cache, bool complete = false);
 
 }  // namespace kinglet
 

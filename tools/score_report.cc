@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "converters/texts/text_reader.h"
+#include "runtime/sentence_scorer.h"
 #include "runtime/special_tokens.h"
 #include "tools/run_options.h"
 #include "tools/token_text.h"
@@ -19,7 +20,7 @@ Result<ScoreReport> ScoreReport::Create(const ScoreReportOptions& options, const
   }
   if (options.by == "gap") {
     report.gaps_.emplace(model.vocabulary_size());
-  } else if (options.by == "frequency") {
+  } else if (!options.by.empty()) {
     if (options.counts.empty()) {
       report.frequency_.emplace(RanksByOrder(model.vocabulary_size()));
     } else if (model.vocabulary() == nullptr) {
@@ -27,9 +28,14 @@ Result<ScoreReport> ScoreReport::Create(const ScoreReportOptions& options, const
                              "a model with a vocabulary (or ranks by id, without --counts)",
                              "a model that has ids only");
     } else {
-      KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> ranks,
-                               RanksByCounts(options.counts, *model.vocabulary()));
-      report.frequency_.emplace(std::move(ranks));
+      KINGLET_ASSIGN_OR_RETURN(std::vector<uint64_t> counts,
+                               CountsOfWords(options.counts, *model.vocabulary()));
+      if (options.bins.empty()) {
+        report.frequency_.emplace(RanksByCounts(counts));
+      } else {
+        KINGLET_ASSIGN_OR_RETURN(std::vector<uint64_t> begins, ParseBins(options.bins));
+        report.counted_.emplace(std::move(counts), std::move(begins), report.unknown_);
+      }
     }
   }
   return report;
@@ -40,16 +46,20 @@ ScoreReport::ScoreReport(const ScoreReportOptions& options, const Model& model, 
       model_(&model),
       console_(&console),
       digits_(NumberDigits(model)),
-      unknown_(SpecialTokensOf(model).unknown) {}
+      unknown_(SpecialTokensOf(model).unknown),
+      begin_(FrameOf(model.file().description(), model.vocabulary()).begin),
+      previous_(begin_) {}
 
 void ScoreReport::BeginText(const char* name, uint64_t number) {
   number_ = {name, number};
   text_ = LossTotals();
+  previous_ = begin_;
   if (gaps_) gaps_->BeginText();
   if (table_) table_->BeginLine(number);
 }
 
 void ScoreReport::Skip(uint32_t id) {
+  previous_ = id;
   if (gaps_) gaps_->Skip(id);
   if (table_) table_->Add(id, nullptr, {});
 }
@@ -61,7 +71,10 @@ void ScoreReport::Add(uint64_t position, uint32_t id, const ScoredToken& token,
   text_.Add(value, unknown);
   all_.Add(value, unknown);
   if (gaps_) gaps_->Add(id, value);
-  if (frequency_) frequency_->Add(id, value);
+  const std::optional<uint32_t> counted = options_.by == "previous" ? previous_ : id;
+  if (frequency_ && counted) frequency_->Add(*counted, value);
+  if (counted_ && counted) counted_->Add(*counted, value);
+  previous_ = id;
   if (table_) table_->Add(id, &token, typed);
   if (options_.tokens) PrintToken(position, id, token, typed);
 }
@@ -115,6 +128,7 @@ void ScoreReport::PrintToken(uint64_t position, uint32_t id, const ScoredToken& 
 
 void ScoreReport::PrintBins() const {
   const std::vector<LossBin> bins = frequency_ ? frequency_->Bins()
+                                    : counted_ ? counted_->Bins()
                                     : gaps_    ? gaps_->Bins()
                                                : std::vector<LossBin>();
   for (const LossBin& bin : bins) {
@@ -122,8 +136,9 @@ void ScoreReport::PrintBins() const {
       console_->out.Write(LossBinJson(options_.by, bin, digits_));
       continue;
     }
-    console_->out.Write(options_.by + " " + bin.Range() + ": " + ShortNumber(bin.nll()) +
-                        " nats per token, " + Grouped(bin.tokens) + " tokens\n");
+    console_->out.Write(
+        options_.by + " " + (bin.to || options_.by != "gap" ? bin.Range() : "never before") + ": " +
+        ShortNumber(bin.nll()) + " nats per token, " + Grouped(bin.tokens) + " tokens\n");
   }
 }
 

@@ -27,8 +27,9 @@ struct ScoreReportOptions {
   bool hex = false;        // with its exact bits
   bool surprisal = false;  // print a table of words (surprisal_table.h), and no summary
   bool log10 = false;  // the unit of the log-probabilities that are printed, but not of the bits
-  std::string by;      // "frequency" or "gap": print bins; empty: no bins
+  std::string by;      // "frequency", "previous" or "gap": print bins; empty: no bins
   std::string counts;  // path of the words' counts; empty: the vocabulary's order
+  std::string bins;  // counts at which bins begin, "10,100"; empty: ten bins of equally many tokens
 };
 
 class ScoreReport {
@@ -75,7 +76,10 @@ class ScoreReport {
   Console* console_;
   int digits_;
   std::optional<uint32_t> unknown_;
+  const std::optional<uint32_t> begin_;  // the token before a text of which none is skipped
+  std::optional<uint32_t> previous_;     // the token before the next one
   std::optional<FrequencyBins> frequency_;
+  std::optional<CountBins> counted_;
   std::optional<GapBins> gaps_;
   std::optional<SurprisalTable> table_;
   std::optional<std::pair<const char*, uint64_t>> number_;

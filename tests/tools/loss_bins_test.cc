@@ -71,14 +71,16 @@ TEST(GapBins, PowersOfTwoAndNever) {
                 {1, 1, 6, -51}, {2, 3, 2, -3000}, {4, 7, 1, -100}, {8, std::nullopt, 3, -20010}}));
 }
 
-TEST(RanksByCounts, CommonWordsFirst) {
+TEST(CountsOfWords, CommonWordsFirst) {
   const CommandFolder folder;
   const VocabularySegments segments =
       *Vocabulary::Pack(std::vector<std::string>{"a", "b", "c d", "e", "f"});
   const Vocabulary vocabulary = *Vocabulary::FromSegments(5, segments.words, segments.ranks);
-  const auto ranks = [&](const std::string& counts) {
-    folder.Write("counts.txt", counts);
-    return RanksByCounts(folder.Path("counts.txt"), vocabulary);
+  const auto ranks = [&](const std::string& text) -> Result<std::vector<uint32_t>> {
+    folder.Write("counts.txt", text);
+    KINGLET_ASSIGN_OR_RETURN(const auto counts,
+                             CountsOfWords(folder.Path("counts.txt"), vocabulary));
+    return RanksByCounts(counts);
   };
   using Ranks = std::vector<uint32_t>;
   EXPECT_EQ(*ranks(""), (Ranks{0, 1, 2, 3, 4}));
@@ -100,7 +102,29 @@ TEST(RanksByCounts, CommonWordsFirst) {
   EXPECT_NE(ranks("a 0\nb 1\n").status().message().find("found a word and its id in all lines"),
             std::string::npos);
   EXPECT_EQ(ranks("x 7\ny 7\n").status().code(), KINGLET_UNKNOWN_WORD);
-  EXPECT_EQ(RanksByCounts(folder.Path("none.txt"), vocabulary).status().code(), KINGLET_NOT_FOUND);
+  EXPECT_EQ(CountsOfWords(folder.Path("none.txt"), vocabulary).status().code(), KINGLET_NOT_FOUND);
+}
+
+TEST(CountBins, TheUnknownWordHasItsOwn) {
+  CountBins bins({0, 9, 10, 99, 100, 5}, {10, 100}, 5);
+  EXPECT_TRUE(bins.Bins().empty());
+  for (uint32_t id = 0; id < 6; ++id) bins.Add(id, -1.0 - id);
+  EXPECT_EQ(
+      Rows(bins.Bins()),
+      (std::vector<Row>{
+          {0, 9, 2, -3}, {10, 99, 2, -7}, {100, std::nullopt, 1, -5}, {0, std::nullopt, 1, -6}}));
+  EXPECT_TRUE(bins.Bins().back().unknown);
+  EXPECT_EQ(bins.Bins().back().Range(), "unknown");
+  EXPECT_EQ(bins.Bins()[2].Range(), "100 and more");
+}
+
+TEST(CountBins, BinsAscend) {
+  EXPECT_EQ(*ParseBins("1,10,18446744073709551615"),
+            (std::vector<uint64_t>{1, 10, 18446744073709551615u}));
+  for (const char* wrong : {"", "0", "10,10", "10,9", "10,", ",10", "10;20", "a", "-1", "1.5",
+                            "18446744073709551616"}) {
+    EXPECT_EQ(ParseBins(wrong).status().code(), KINGLET_INVALID_ARGUMENT) << wrong;
+  }
 }
 
 }  // namespace

@@ -101,6 +101,22 @@ def compare_bins(found, expected, name):
         near(line["nll"], loss / tokens, f"{name}, bin from {first}")
 
 
+def check_count_bins(found, tokens, count_of, unknown, name):
+    """Bins of counts 0, 1, 2 to 4, 5 and more, and the unknown word."""
+    bins = {}
+    for token in tokens:
+        count = count_of(token["id"])
+        key = None if token["id"] == unknown else max(begin for begin in (0, 1, 2, 5) if begin <= count)
+        entry = bins.setdefault(key, [0, 0.0])
+        entry[0], entry[1] = entry[0] + 1, entry[1] - token["logprob"]
+    require([line.get("from") for line in found] == [begin for begin in (0, 1, 2, 5, None) if begin in bins], f"{name}: bins of counts {found}")
+    for line in found:
+        expected, last = bins[line.get("from")], {0: 0, 1: 1, 2: 4}.get(line.get("from"))
+        require((line["by"], line["tokens"], line.get("to"), line.get("unknown", False))
+                == (name, expected[0], last, "from" not in line), f"{name}: {line}")
+        near(line["nll"], expected[1] / expected[0], f"{name}: {line}")
+
+
 def check_way(command, vocabulary, path, options, counts_path):
     """One way of scoring: the totals and every kind of bins."""
     by_line, first_scored = "--lines" in options, "--lines" in options and "--no-bos" not in options
@@ -176,6 +192,16 @@ def check_way(command, vocabulary, path, options, counts_path):
     require(at == len(tokens), f"{what}: tokens of the texts")
     if first_scored or words_only:
         compare_bins(by, gap_bins(texts), "gap")
+    if words_only:
+        # Tokens by the word before; <eos> is before a line.
+        previous = [{"id": before, "logprob": logprob} for one in texts
+                    for (before, _), (_, logprob) in zip([(vocabulary.index("<eos>"), None), *one], one) if logprob is not None]
+        found = [line for line in command.score("--text", path, "--by", "previous", *options)[0] if "by" in line]
+        compare_bins(found, frequency_bins(previous, lambda token: token["id"], ranks), "previous")
+        for name, scored in (("frequency", tokens), ("previous", previous)):
+            found = [line for line in command.score("--text", path, "--by", name, "--counts", counts_path, "--bins", "1,2,5", *options)[0]
+                     if "by" in line]
+            check_count_bins(found, scored, lambda id: text_counts[vocabulary[id]], vocabulary.index("<unk>"), name)
     near(sum(line["nll"] * line["tokens"] for line in by), sum(losses), f"{what}: the bins' sum")
     require(sum(line["tokens"] for line in by) == len(tokens), f"{what}: the bins' tokens")
     print(f"{what}: {len(tokens)} tokens, {len(unknown)} unknown, {words} words, {size_bytes} bytes: ppl {summary['ppl']},"

@@ -170,6 +170,44 @@ TEST_F(ScoreTest, BlocksInLanesAreThoseOfOneLane) {
   EXPECT_NE(folder_.Run("score m.kgl --ids large.txt --block 3 --lanes 2").exit_status, 0);
 }
 
+// A block of complete sentences is scored as if its sentences, after the token before them, were a text.
+TEST_F(ScoreTest, BlocksOfCompleteSentences) {
+  ModelDraft draft = TinyMicronet();
+  draft.description.end_token = 0;
+  folder_.WriteModel("ends.kgl", draft);
+  const std::vector<std::vector<uint32_t>> blocks = {
+      {5, 1, 0, 2, 0},
+      {3, 3, 4, 0},
+      {1, 2, 3, 4, 5, 6, 7, 0},
+      {7, 0, 0, 8}};  // of at most 5, or one sentence
+  std::vector<uint32_t> text = {9};
+  std::vector<double> expected;
+  for (const auto& block : blocks) {
+    std::vector<uint32_t> alone = {text.back()};
+    alone.insert(alone.end(), block.begin(), block.end());
+    const auto scored = LibraryScores(folder_.Path("ends.kgl"), "cpu", alone);
+    expected.insert(expected.end(), scored.begin(), scored.end());
+    text.insert(text.end(), block.begin(), block.end());
+  }
+  folder_.Write("sentences.txt", IdText(text));
+  for (const char* more : {"", " --lanes 2", " --lanes 9", " --rank"}) {
+    const auto lines =
+        folder_
+            .Run("score ends.kgl --ids sentences.txt --block 5 --break complete --json --hex" +
+                 std::string(more))
+            .Json();
+    ASSERT_EQ(lines.size(), expected.size() + 1) << more;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(lines[i]["hex"], HexOfFloat(expected[i])) << i << more;
+    }
+    EXPECT_NE(lines.back()["protocol"].get<std::string>().find("of 5 tokens, complete sentences; "),
+              std::string::npos);
+  }
+  const std::string score = "score ends.kgl --ids sentences.txt --break complete";
+  EXPECT_EQ(folder_.Run(score).exit_status, 2);  // without --block
+  EXPECT_EQ(folder_.Run(score + " --block 5 --context 1").exit_status, 2);
+}
+
 TEST_F(ScoreTest, ReplicasAreOfOneStream) {
   for (const char* options : {"--lines", "--lanes 2"}) {
     const Outcome outcome =
