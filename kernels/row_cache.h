@@ -1,5 +1,5 @@
 // The index of a cache of rows: which token's row each slot contains. The index is an array of
-// 32-bit values that belongs to the caller; the rows themselves lie elsewhere. The contents depend
+// 32-bit values that belongs to the caller; the rows are in DefineRows (op.h). The contents depend
 // on nothing but the sequence of tokens, and on which were asked for together.
 #ifndef KINGLET_KERNELS_ROW_CACHE_H_
 #define KINGLET_KERNELS_ROW_CACHE_H_

@@ -1,5 +1,6 @@
-// The blocks of a text that is scored in blocks, each from a fresh state: of a fixed number of tokens, or of complete
-// sentences, as fairseq divides texts (TokenBlockDataset's break modes "none" and "complete").
+// The blocks of a text that is scored in blocks, each from a fresh state: of a fixed number of
+// tokens, or of complete sentences, as fairseq divides texts (TokenBlockDataset's break modes
+// "none" and "complete").
 #ifndef KINGLET_TOOLS_TEXT_BLOCKS_H_
 #define KINGLET_TOOLS_TEXT_BLOCKS_H_
 

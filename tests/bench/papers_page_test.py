@@ -15,7 +15,7 @@ import tempfile
 DEFAULT = "kinglet convert M -o m.kgl --json && kinglet score m.kgl --ids IDS --json"
 NOTHING_RUNS = ("training", "not run")
 PIECES = ["the", "t@@", "h@@", *(f"{letter}@@" for letter in "abcdefg"), *"abcdefg"]
-POSITIONS = {"3072": "24", "2560": "20"}  # the stand-in has 24
+POSITIONS = {"3072": "24", "2560": "20", "512": "24"}  # the stand-in has 24
 # Words of a row, and the passes that stand in for PASSES.json.
 PASSES = {
     "`low_rank`": {"pass": "low_rank", "tensors": ["embedding.table"], "rank": 4},

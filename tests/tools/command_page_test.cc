@@ -71,6 +71,7 @@ void WriteFiles(const CommandFolder& folder) {
   folder.Write("segments.txt", "0 0 0 0 0 1 1\n0 0 0\n");
   folder.Write("ids.txt", "0 1 2 3 4 5 6\n");
   folder.Write("text.txt", "the w3 w4 unheard\nw5 the w7 w9\n");
+  folder.Write("counts.txt", "the 12\nw3 4\nw5 1\n");
   EXPECT_EQ(folder.Run("compress model.kgl text.txt -o archive.kz").exit_status, 0);
   folder.Write("documents.jsonl", "{\"text\":\"the w3\\nw4\"}\n");
   folder.Write("source.txt", "s4 s5 s6\n");

@@ -170,7 +170,7 @@ TEST_F(ScoreTest, BlocksInLanesAreThoseOfOneLane) {
   EXPECT_NE(folder_.Run("score m.kgl --ids large.txt --block 3 --lanes 2").exit_status, 0);
 }
 
-// A block of complete sentences is scored as if its sentences, after the token before them, were a text.
+// A block's sentences are scored as if they, after the token before them, were a text.
 TEST_F(ScoreTest, BlocksOfCompleteSentences) {
   ModelDraft draft = TinyMicronet();
   draft.description.end_token = 0;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kEnd = 0;
 
-// fairseq's token_block_utils_fast.pyx, break mode "complete": sizes of blocks from sizes of sentences.
+// fairseq's break mode "complete": sizes of blocks from sizes of sentences.
 std::vector<uint64_t> Expected(const std::vector<uint64_t>& sentences, uint64_t size) {
   std::vector<uint64_t> blocks;
   uint64_t block = 0;
