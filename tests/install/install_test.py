@@ -116,7 +116,7 @@ def check_pages(prefix, command):
     zsh = (share / "zsh" / "site-functions" / "_kinglet").read_text()
     fish = (share / "fish" / "vendor_completions.d" / "kinglet.fish").read_text()
     program = (manual / "kinglet.1").read_text()
-    subcommands = re.findall(r"^  ([a-z-]+)  ", run(command, "--help").split("Subcommands:")[1],
+    subcommands = re.findall(r"^  ([a-z][a-z-]+) +\S", run(command, "--help").split("\nExample:")[0],
                              re.MULTILINE)
     pages = {path.name for path in manual.iterdir()}
     expect(pages == {"kinglet.1", *(f"kinglet-{name}.1" for name in subcommands)}, f"pages: {pages}")
