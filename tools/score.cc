@@ -158,7 +158,7 @@ class Scorer {
     for (; at_ < End(); ++at_) {
       const bool known = AsksEach() || at_ < known_first_ + known_.size();
       if (!known && !ended && at_ - 1 + Chunk() >= End()) break;
-      if (blocks_ && !blocks_->EndOf(at_ - 1)) break;
+      if (blocks_ && !KnownPart(at_ - 1)) break;
       const uint64_t position = TextPosition(at_);
       const Result<ScoredToken> token = ScorePosition(at_);
       if (!token.ok()) return token.status();
@@ -195,6 +195,11 @@ class Scorer {
     return fed - std::min(fed, options_.context);
   }
 
+  // The end of the block that has the token, as far as it must be known: lanes take complete blocks.
+  std::optional<uint64_t> KnownPart(uint64_t token) {
+    return lanes_ == nullptr ? blocks_->KnownPartOf(token) : blocks_->EndOf(token);
+  }
+
   // Scores the token of the stream at `at`, after those before it.
   Result<ScoredToken> ScorePosition(uint64_t at) {
     if (!AsksEach()) {
@@ -215,7 +220,7 @@ class Scorer {
   Status ReadAhead(uint64_t at) {
     KINGLET_ASSIGN_OR_RETURN(const uint64_t begin, BeginFeeding(at));
     uint64_t end = std::min<uint64_t>(at - 1 + kScoreChunk, End() - 1);
-    if (blocks_) end = std::min(end, *blocks_->EndOf(at - 1));
+    if (blocks_) end = std::min(end, *KnownPart(at - 1));
     const std::span<const uint32_t> fed = std::span(stream_).subspan(begin - first_, end - begin);
     std::vector<double> out(fed.size());
     uint64_t processed = 0;

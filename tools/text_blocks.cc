@@ -33,4 +33,10 @@ std::optional<uint64_t> TextBlocks::EndOf(uint64_t token) {
   return finished_ ? std::optional(tokens_) : std::nullopt;
 }
 
+std::optional<uint64_t> TextBlocks::KnownPartOf(uint64_t token) {
+  const std::optional<uint64_t> end = EndOf(token);
+  const bool fills = begin_ == block_ && sentence_ == block_ && tokens_ - block_ > size_;
+  return end || !fills ? end : std::optional(tokens_);
+}
+
 }  // namespace kinglet

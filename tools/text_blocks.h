@@ -28,6 +28,9 @@ class TextBlocks {
   bool Begins(uint64_t token);
   // The number after the block's last token; nullopt until the tokens added tell.
   std::optional<uint64_t> EndOf(uint64_t token);
+  // EndOf, or in the sentence of a block that it fills alone the number of tokens added: a text
+  // without an end of a sentence need not be kept.
+  std::optional<uint64_t> KnownPartOf(uint64_t token);
 
  private:
   const uint64_t size_;

@@ -73,8 +73,10 @@ TEST(TextBlocks, AnEndIsKnownAsSoonAsTheTokensTell) {
   EXPECT_EQ(blocks.EndOf(0), 4u);
   blocks.Add(7);
   EXPECT_FALSE(blocks.EndOf(4));
+  EXPECT_FALSE(blocks.KnownPartOf(4));
   for (int i = 0; i < 9; ++i) blocks.Add(7);  // longer than a block
   EXPECT_FALSE(blocks.EndOf(4));
+  EXPECT_EQ(blocks.KnownPartOf(4), 14u);
   blocks.Add(kEnd);
   EXPECT_EQ(blocks.EndOf(4), 15u);
 }
