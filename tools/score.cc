@@ -195,7 +195,7 @@ class Scorer {
     return fed - std::min(fed, options_.context);
   }
 
-  // The end of the block that has the token, as far as it must be known: lanes take complete blocks.
+  // The end of the block that has the token, as far as it must be known. Lanes take complete ones.
   std::optional<uint64_t> KnownPart(uint64_t token) {
     return lanes_ == nullptr ? blocks_->KnownPartOf(token) : blocks_->EndOf(token);
   }
