@@ -130,7 +130,7 @@ class LaneRanking {
   }
 
   // The tails (a bit each) that could contain one of the k best tokens, by the bounds that
-  // runtime/queries/distribution.h uses: the tail's own log p, and for each cached token of the
+  // runtime/queries/upper_bound.h uses: the tail's own log p, and for each cached token of the
   // tail that log p mixed with the token's weight, as if the token had all of the tail's
   // probability.
   KINGLET_HOST_DEVICE uint64_t TailsThatCould() const {
