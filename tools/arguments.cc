@@ -375,4 +375,20 @@ std::optional<int> ArgumentParser::ParseAndPrint(int argc, const char* const* ar
   return 0;
 }
 
+Result<std::vector<uint64_t>> ParseCounts(const char* option, std::string_view text) {
+  std::vector<uint64_t> counts;
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  for (;;) {
+    uint64_t count = 0;
+    const auto [next, error] = std::from_chars(at, end, count);
+    if (error != std::errc() || (next != end && *next != ',')) break;
+    counts.push_back(count);
+    if (next == end) return counts;
+    at = next + 1;
+  }
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", option,
+                         "whole numbers separated by commas", "\"" + std::string(text) + "\"");
+}
+
 }  // namespace kinglet

@@ -3,10 +3,12 @@
 #ifndef KINGLET_TOOLS_ARGUMENTS_H_
 #define KINGLET_TOOLS_ARGUMENTS_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kinglet/status.h"
@@ -119,6 +121,10 @@ class ArgumentParser : public Arguments {
  private:
   std::unique_ptr<CLI::App> owned_;
 };
+
+// The value "a,b,c" of an option. KINGLET_INVALID_ARGUMENT, naming the option, for a text that is
+// not one or more whole numbers.
+Result<std::vector<uint64_t>> ParseCounts(const char* option, std::string_view text);
 
 }  // namespace kinglet
 

@@ -1,6 +1,5 @@
 // kinglet count: operations and storage of a model, as executed or by published rules.
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,22 +32,6 @@ struct CountOptions {
   bool compare = false, all_layers = false;
   std::string progress;  // "" or "json"
 };
-
-Result<std::vector<uint64_t>> ParseCounts(const char* option, std::string_view text) {
-  std::vector<uint64_t> counts;
-  const char* at = text.data();
-  const char* const end = text.data() + text.size();
-  for (;;) {
-    uint64_t count = 0;
-    const auto [next, error] = std::from_chars(at, end, count);
-    if (error != std::errc() || (next != end && *next != ',')) break;
-    counts.push_back(count);
-    if (next == end) return counts;
-    at = next + 1;
-  }
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", option,
-                         "whole numbers separated by commas", "\"" + std::string(text) + "\"");
-}
 
 // The input that is counted: micronet-2019 counts bins, executed counts the paths of tokens.
 struct CountInput {

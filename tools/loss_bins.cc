@@ -4,6 +4,7 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "converters/texts/word_splitter.h"
 #include "format/message_text.h"
 #include "runtime/text/white_space.h"
+#include "tools/arguments.h"
 #include "tools/json_lines.h"
 
 namespace kinglet {
@@ -41,7 +43,8 @@ std::optional<CountedWord> ParseCount(std::string_view line) {
 }  // namespace
 
 std::string LossBin::Range() const {
-  if (unknown) return "unknown";
+  if (kind == Kind::kNever) return "never before";
+  if (kind == Kind::kUnknown) return "unknown";
   if (!to) return std::to_string(from) + " and more";
   return from == *to ? std::to_string(from) : std::to_string(from) + "-" + std::to_string(*to);
 }
@@ -49,7 +52,7 @@ std::string LossBin::Range() const {
 std::string LossBinJson(const std::string& by, const LossBin& bin, int digits) {
   JsonLine line(digits);
   line.Key("by").Text(by);
-  if (bin.unknown) {
+  if (bin.kind == LossBin::Kind::kUnknown) {
     line.Key("unknown").Boolean(true);
   } else {
     line.Key("from").Integer(bin.from).Key("to");
@@ -80,7 +83,7 @@ std::vector<LossBin> FrequencyBins::Bins() const {
     const uint64_t tenth = before * kBins / all;
     if (bins.empty() || tenth != open) {
       const uint64_t from = bins.empty() ? 0 : *bins.back().to + 1;
-      bins.push_back({false, from, rank, 0, ExactSum()});
+      bins.push_back({from, rank, 0, ExactSum()});
       open = tenth;
     }
     bins.back().to = rank;
@@ -100,7 +103,7 @@ CountBins::CountBins(std::vector<uint64_t> counts, std::vector<uint64_t> begins,
     bins_[i].from = i == 0 ? 0 : begins_[i - 1];
     if (i < begins_.size()) bins_[i].to = begins_[i] - 1;
   }
-  bins_.back().unknown = true;
+  bins_.back().kind = LossBin::Kind::kUnknown;
 }
 
 void CountBins::Add(uint32_t id, double logprob) {
@@ -118,22 +121,14 @@ std::vector<LossBin> CountBins::Bins() const {
 }
 
 Result<std::vector<uint64_t>> ParseBins(const std::string& text) {
-  std::vector<uint64_t> begins;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (bool more = true; more;) {
-    uint64_t begin = 0;
-    const auto read = std::from_chars(at, end, begin);
-    const bool ascends = begin > (begins.empty() ? 0 : begins.back());
-    more = read.ptr != end;
-    if (read.ec != std::errc() || !ascends || (more && *read.ptr != ',')) {
-      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--bins",
-                             "ascending counts above 0, such as 10,100,1000", Quoted(text));
-    }
-    begins.push_back(begin);
-    at = read.ptr + 1;
-  }
-  return begins;
+  const Result<std::vector<uint64_t>> begins = ParseCounts("--bins", text);
+  const auto ascends = [](const std::vector<uint64_t>& counts) {
+    return counts.front() > 0 &&
+           std::adjacent_find(counts.begin(), counts.end(), std::greater_equal<>()) == counts.end();
+  };
+  if (begins.ok() && ascends(*begins)) return begins;
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--bins",
+                         "ascending counts above 0, such as 10,100,1000", Quoted(text));
 }
 
 void GapBins::Add(uint32_t id, double logprob) {
@@ -150,11 +145,11 @@ std::vector<LossBin> GapBins::Bins() const {
   for (size_t i = 0; i < bins_.size(); ++i) {
     if (bins_[i].tokens == 0) continue;
     const uint64_t from = uint64_t{1} << i;
-    bins.push_back({false, from, from + (from - 1), bins_[i].tokens, bins_[i].logprob});
+    bins.push_back({from, from + (from - 1), bins_[i].tokens, bins_[i].logprob});
     beyond = from + from;
   }
   if (never_.tokens > 0) {
-    bins.push_back({false, beyond, std::nullopt, never_.tokens, never_.logprob});
+    bins.push_back({beyond, std::nullopt, never_.tokens, never_.logprob, LossBin::Kind::kNever});
   }
   return bins;
 }

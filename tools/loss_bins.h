@@ -18,15 +18,19 @@
 namespace kinglet {
 
 struct LossBin {
-  bool unknown = false;  // the unknown word alone; then `from` and `to` have no meaning
+  // A range of values; the words without an earlier occurrence; the unknown word alone, without
+  // `from` and `to`.
+  enum class Kind { kRange, kNever, kUnknown };
+
   uint64_t from = 0;
   std::optional<uint64_t> to;  // the bin's last value; nullopt means no end
   uint64_t tokens = 0;
   ExactSum logprob;
+  Kind kind = Kind::kRange;
 
   // Mean loss of the bin's tokens.
   double nll() const { return (0.0 - logprob.Value()) / static_cast<double>(tokens); }
-  // For people: "4-7", "100 and more", "unknown".
+  // For people: "4-7", "100 and more", "never before", "unknown".
   std::string Range() const;
 };
 

@@ -136,9 +136,8 @@ void ScoreReport::PrintBins() const {
       console_->out.Write(LossBinJson(options_.by, bin, digits_));
       continue;
     }
-    console_->out.Write(
-        options_.by + " " + (bin.to || options_.by != "gap" ? bin.Range() : "never before") + ": " +
-        ShortNumber(bin.nll()) + " nats per token, " + Grouped(bin.tokens) + " tokens\n");
+    console_->out.Write(options_.by + " " + bin.Range() + ": " + ShortNumber(bin.nll()) +
+                        " nats per token, " + Grouped(bin.tokens) + " tokens\n");
   }
 }
 

@@ -69,6 +69,8 @@ TEST(GapBins, PowersOfTwoAndNever) {
   EXPECT_EQ(Rows(bins.Bins()),
             (std::vector<Row>{
                 {1, 1, 6, -51}, {2, 3, 2, -3000}, {4, 7, 1, -100}, {8, std::nullopt, 3, -20010}}));
+  EXPECT_EQ(bins.Bins().back().Range(), "never before");
+  EXPECT_EQ(bins.Bins()[1].Range(), "2-3");
 }
 
 TEST(CountsOfWords, CommonWordsFirst) {
@@ -113,7 +115,7 @@ TEST(CountBins, TheUnknownWordHasItsOwn) {
       Rows(bins.Bins()),
       (std::vector<Row>{
           {0, 9, 2, -3}, {10, 99, 2, -7}, {100, std::nullopt, 1, -5}, {0, std::nullopt, 1, -6}}));
-  EXPECT_TRUE(bins.Bins().back().unknown);
+  EXPECT_EQ(bins.Bins().back().kind, LossBin::Kind::kUnknown);
   EXPECT_EQ(bins.Bins().back().Range(), "unknown");
   EXPECT_EQ(bins.Bins()[2].Range(), "100 and more");
 }

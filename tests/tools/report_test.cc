@@ -72,6 +72,12 @@ TEST_F(ReportTest, ShowsWhatWasMeasuredAndPlanned) {
   ExpectRefused("m.kgl --ids ids.txt --sensitivity s.json -o s.json", "s.json");
 }
 
+TEST_F(ReportTest, WordsWithoutAnEarlierOccurrenceAreNamed) {
+  const std::string page = Page("m.kgl --ids ids.txt");
+  EXPECT_TRUE(Has(page, "never before"));
+  EXPECT_FALSE(Has(page, " and more"));
+}
+
 TEST_F(ReportTest, TextsWithoutAScoredTokenAreRefused) {
   folder_.Write("empty.txt", "");
   folder_.Write("one.txt", "3\n");
