@@ -33,11 +33,12 @@ TensorIds InputTables(const Plan& plan) {
       Take(plan, bin.table, ids);
       if (bin.projection) Take(plan, *bin.projection, ids);
     }
-    if (!row->define) continue;
-    for (const DefineTensors& tensors : row->define->tensors) {
-      ids.insert(tensors.weight);
-      for (const auto& id : {tensors.bias, tensors.norm_gain, tensors.norm_offset}) {
-        if (id) ids.insert(*id);
+    for (const DefineRows& unit : row->units) {
+      for (const DefineTensors& tensors : unit.tensors) {
+        ids.insert(tensors.weight);
+        for (const auto& id : {tensors.bias, tensors.norm_gain, tensors.norm_offset}) {
+          if (id) ids.insert(*id);
+        }
       }
     }
   }

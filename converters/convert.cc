@@ -79,7 +79,7 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
                            std::to_string(*options.memory_length));
   }
   KINGLET_RETURN_IF_ERROR(CheckAllMet({options.ignored_options}));
-  if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
+  if (options.define_cache_rows) KeepUnits(*options.define_cache_rows, recipe);
   CheckpointTensors tensors = file.tensors;
   KINGLET_ASSIGN_OR_RETURN(const CheckpointTensors more, ReadSources(recipe));
   tensors.insert(tensors.end(), more.begin(), more.end());
@@ -89,7 +89,7 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
 // The blocks of the family that is named, or else of the family that recognises the tensors.
 Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
                                  const CheckpointFile& file, std::string& family_name) {
-  if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
+  if (options.define_cache_rows) KeepUnits(*options.define_cache_rows, recipe);
   KINGLET_ASSIGN_OR_RETURN(const CheckpointTensors more, ReadSources(recipe));
   KINGLET_ASSIGN_OR_RETURN(
       const FamilyTables tables,
@@ -115,14 +115,15 @@ Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
 
 bool HasUnit(const ModelDescription& description) {
   const auto source = FindSource(description);
-  return FindBlock<AdaptiveEmbedding>(description)->define || (source && source->embedding->define);
+  return !FindBlock<AdaptiveEmbedding>(description)->units.empty() ||
+         (source && !source->embedding->units.empty());
 }
 
 // Options that the loaded model must allow.
 Status CheckAgainstModel(const ConvertOptions& options, const LoadedModel& model) {
   if (options.define_cache_rows && !HasUnit(model.draft.description)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "keep-define",
-                           "a DeFINE unit that is the complete input", "none");
+                           "a DeFINE unit in the input", "none");
   }
   if (!options.segments.empty() && !IsMaskedModel(model.draft.description)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "segments",

@@ -51,7 +51,7 @@ void Fields(MaybeConst<AdaptiveEmbedding> auto& self, auto& visit) {
   visit.Value("width", self.width);
   visit.Value("scale", self.scale);
   visit.List("bins", self.bins, kMaxBins);
-  visit.Unit("define", self.define);
+  visit.Units("units", self.units);
 }
 
 void Fields(MaybeConst<CrossAttentionQuantisers> auto& self, auto& visit) {
@@ -285,7 +285,7 @@ class PartsVisitor {
     for (auto& part : parts) static_cast<Visitor&>(*this).Part(name, part);
   }
   template <class T>
-  void Unit(const char* /*name*/, const T& /*unit*/) {}
+  void Units(const char* /*name*/, const T& /*units*/) {}
   template <class T>
   void Positions(const T& /*positions*/) {}
   template <class T>
@@ -303,11 +303,12 @@ class TensorVisitor : public PartsVisitor<TensorVisitor<F>> {
   void Tensor(const char* /*name*/, MaybeConst<std::optional<TensorId>> auto& id) {
     if (id) f_(*id);
   }
-  void Unit(const char* name, MaybeConst<std::optional<KeptDefineUnit>> auto& unit) {
-    if (!unit) return;
-    for (auto& layer : unit->tensors) {
-      f_(layer.weight);
-      for (auto* id : {&layer.bias, &layer.norm_gain, &layer.norm_offset}) Tensor(name, *id);
+  void Units(const char* name, MaybeConst<std::vector<KeptDefineUnit>> auto& units) {
+    for (auto& unit : units) {
+      for (auto& layer : unit.tensors) {
+        f_(layer.weight);
+        for (auto* id : {&layer.bias, &layer.norm_gain, &layer.norm_offset}) Tensor(name, *id);
+      }
     }
   }
   void Positions(MaybeConst<kinglet::Positions> auto& positions) {

@@ -90,12 +90,18 @@ class PartReader : private SchemaReader {
       ReadPart(where_ + ", " + ItemName(name, i), *stored->Get(static_cast<uint32_t>(i)), parts[i]);
     }
   }
-  void Unit(const char* /*name*/, std::optional<KeptDefineUnit>& unit) {
-    const auto* const stored = table_.GetPointer<const schema::DefineUnit*>(Slot());
+  void Units(const char* name, std::vector<KeptDefineUnit>& units) {
+    using Stored = flatbuffers::Vector<flatbuffers::Offset<schema::DefineUnit>>;
+    const auto* const stored = table_.GetPointer<const Stored*>(Slot());
     if (stored == nullptr) return;
-    Result<KeptDefineUnit> read = ReadUnit(where_ + ", unit", *stored);
-    if (!read.ok()) return Fail(read.status());
-    unit = std::move(read).value();
+    if (Status length = CheckLength(Named(name), stored->size(), kMaxBins); !length.ok()) {
+      return Fail(std::move(length));
+    }
+    for (const schema::DefineUnit* const from : *stored) {
+      Result<KeptDefineUnit> read = ReadUnit(where_ + ", " + Numbered("unit", units.size()), *from);
+      if (!read.ok()) return Fail(read.status());
+      units.push_back(std::move(read).value());
+    }
   }
   void Positions(kinglet::Positions& positions) {
     if (const auto* stored = table_.GetPointer<const schema::RelativeSinusoids*>(Slot())) {
@@ -150,6 +156,8 @@ class PartReader : private SchemaReader {
                                   const schema::DefineUnit& stored) const {
     KINGLET_RETURN_IF_ERROR(CheckLength(where + ", layers", stored.layers()->size(), kMaxLayers));
     KeptDefineUnit kept;
+    kept.first_bin = stored.first_bin();
+    kept.bin_count = stored.bin_count();
     kept.unit.map_width = stored.map_width();
     kept.unit.entry_layers = stored.entry_layers();
     kept.cache_rows = stored.cache_rows();

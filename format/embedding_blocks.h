@@ -2,6 +2,7 @@
 #ifndef KINGLET_FORMAT_EMBEDDING_BLOCKS_H_
 #define KINGLET_FORMAT_EMBEDDING_BLOCKS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,12 +23,12 @@ struct ActivationQuantiser {
 };
 
 // The embedding rows of words [first, first + size). A projection maps a row of the table to the
-// bins' width, which is the embedding's width or, where a DeFINE unit follows, its map_width.
+// bin's width, which is the embedding's width or, where a DeFINE unit follows, its map_width.
 struct EmbeddingBin {
   uint32_t first;
   uint32_t size;
   TensorId table;                      // [size, e]
-  std::optional<TensorId> projection;  // [bins' width, e]; absent: e is the bins' width
+  std::optional<TensorId> projection;  // [bin's width, e]; absent: e is the bin's width
   // How many tokens of a typical text are in the bin, so that benchmarks can generate realistic
   // ids; 0 in every bin: not known. Affects no result.
   uint64_t tokens = 0;
@@ -44,21 +45,38 @@ struct DefineTensors {
 // A DeFINE unit that the file stores instead of a table of the unit's outputs: a stream computes
 // the output for a word when it first needs it, and keeps the output in a cache of its own.
 struct KeptDefineUnit {
+  // The bins [first_bin, first_bin + bin_count) are the unit's Map layer. Several units have no bin
+  // in common.
+  uint32_t first_bin, bin_count;
   DefineUnit unit;
   std::vector<DefineTensors> tensors;  // of the unit's layers
   uint32_t cache_rows;                 // capacity of a stream's cache in rows; at least 1
 };
 
 // Adaptive input representations (Baevski & Auli 2019); with one bin an ordinary embedding, with a
-// projection a low-rank one. Bins are adjacent, start at word 0 and cover the vocabulary. With a
-// DeFINE unit the bins are its Map layer.
+// projection a low-rank one. Bins are adjacent, start at word 0 and cover the vocabulary.
 struct AdaptiveEmbedding {
   std::string name;
   uint32_t width;  // of the bins' rows, or of the unit's output
   double scale;    // multiplies the row, or the unit's output; sqrt(width) in most Transformers
   std::vector<EmbeddingBin> bins;
-  std::optional<KeptDefineUnit> define = {};
+  std::vector<KeptDefineUnit> units = {};  // in the order of their bins
 };
+
+// Of an embedding's units, which have first_bin and bin_count: the one that bin `bin` is a part of;
+// nullptr if the bin's rows are the embedding's.
+template <class Unit>
+const Unit* UnitOf(const std::vector<Unit>& units, size_t bin) {
+  for (const Unit& unit : units) {
+    if (bin >= unit.first_bin && bin - unit.first_bin < unit.bin_count) return &unit;
+  }
+  return nullptr;
+}
+
+// What the names of a unit's parts begin with, after the embedding's name.
+inline std::string UnitName(size_t units, size_t index) {
+  return units == 1 ? ".unit" : ".unit." + std::to_string(index);
+}
 
 }  // namespace kinglet
 

@@ -87,9 +87,11 @@ class PartWriter {
     for (const T& part : parts) tables.push_back(PartWriter(builder_).Write(part));
     PutOffset(builder_.CreateVector(tables));
   }
-  void Unit(const char* /*name*/, const std::optional<KeptDefineUnit>& unit) {
-    if (!unit) return Skip();
-    PutOffset(Add(*unit));
+  void Units(const char* /*name*/, const std::vector<KeptDefineUnit>& units) {
+    if (units.empty()) return Skip();
+    std::vector<flatbuffers::Offset<schema::DefineUnit>> tables;
+    for (const KeptDefineUnit& unit : units) tables.push_back(Add(unit));
+    PutOffset(builder_.CreateVector(tables));
   }
   void Positions(const kinglet::Positions& positions) {
     const size_t first = next_;
@@ -156,7 +158,8 @@ class PartWriter {
     }
     return schema::CreateDefineUnit(builder_, static_cast<uint32_t>(kept.unit.map_width),
                                     static_cast<uint32_t>(kept.unit.entry_layers),
-                                    builder_.CreateVector(layers), kept.cache_rows);
+                                    builder_.CreateVector(layers), kept.cache_rows, kept.first_bin,
+                                    kept.bin_count);
   }
 
   flatbuffers::Offset<schema::DefineLayer> Add(const DefineLayer& layer,
@@ -325,8 +328,8 @@ struct TableCounter : PartsVisitor<TableCounter> {
     ++tables;
     PartsVisitor::Part(name, part);
   }
-  void Unit(const char* /*name*/, const std::optional<KeptDefineUnit>& unit) {
-    if (unit) tables += 1 + unit->tensors.size();
+  void Units(const char* /*name*/, const std::vector<KeptDefineUnit>& units) {
+    for (const KeptDefineUnit& unit : units) tables += 1 + unit.tensors.size();
   }
   void Positions(const kinglet::Positions& /*positions*/) { ++tables; }
 };

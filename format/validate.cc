@@ -250,12 +250,11 @@ class DescriptionValidator : private BlockChecks {
   Status ValidateEmbedding(const AdaptiveEmbedding& embedding, uint64_t words) const {
     KINGLET_RETURN_IF_ERROR(ValidatePositive("scale", embedding.scale));
     KINGLET_RETURN_IF_ERROR(ValidateRange("bins", embedding.bins.size(), 1, kMaxBins));
-    uint64_t covered = 0, width = embedding.width;
-    if (const auto& define = embedding.define) {
-      KINGLET_RETURN_IF_ERROR(ValidateDefine(*this, *define, width));
-      width = define->unit.map_width;
-    }
+    KINGLET_RETURN_IF_ERROR(ValidateUnits(*this, embedding));
+    uint64_t covered = 0;
     for (size_t i = 0; i < embedding.bins.size(); ++i) {
+      const KeptDefineUnit* const unit = UnitOf(embedding.units, i);
+      const uint64_t width = unit == nullptr ? embedding.width : unit->unit.map_width;
       const EmbeddingBin& bin = embedding.bins[i];
       const std::string part = Numbered("bin", i);
       KINGLET_RETURN_IF_ERROR(ValidateWords(part, bin.first, bin.size, words, covered));

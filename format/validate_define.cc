@@ -18,28 +18,29 @@ Status ValidateLayerVector(const BlockChecks& checks, const std::string& part,
   return checks.ValidateOptional(part, id, shape);
 }
 
-}  // namespace
-
-Status ValidateDefine(const BlockChecks& checks, const KeptDefineUnit& kept, uint64_t width) {
+// `name`: of the unit in messages.
+Status ValidateUnit(const BlockChecks& checks, const std::string& name, const KeptDefineUnit& kept,
+                    uint64_t width) {
   const DefineUnit& unit = kept.unit;
-  KINGLET_RETURN_IF_ERROR(checks.ValidateRange("unit, layers", unit.layers.size(), 0, kMaxLayers));
+  KINGLET_RETURN_IF_ERROR(
+      checks.ValidateRange(name + ", layers", unit.layers.size(), 0, kMaxLayers));
   if (kept.tensors.size() != unit.layers.size()) {
-    return checks.InvalidPart("unit, layers with tensors", std::to_string(unit.layers.size()),
+    return checks.InvalidPart(name + ", layers with tensors", std::to_string(unit.layers.size()),
                               std::to_string(kept.tensors.size()));
   }
   if (const std::string faults = FaultsOf(unit); !faults.empty()) {
-    return checks.InvalidPart("unit, " + faults);
+    return checks.InvalidPart(name + ", " + faults);
   }
   if (OutputWidth(unit) != width) {
-    return checks.InvalidPart("unit, output", std::to_string(width) + " features",
+    return checks.InvalidPart(name + ", output", std::to_string(width) + " features",
                               std::to_string(OutputWidth(unit)));
   }
   KINGLET_RETURN_IF_ERROR(
-      checks.ValidateRange("unit, cache rows", kept.cache_rows, 1, kMaxDimension));
+      checks.ValidateRange(name + ", cache rows", kept.cache_rows, 1, kMaxDimension));
   for (size_t i = 0; i < unit.layers.size(); ++i) {
     const DefineShapes shapes = ShapesOf(unit.layers[i]);
     const DefineTensors& tensors = kept.tensors[i];
-    const std::string part = Numbered("unit, layer", i) + ", ";
+    const std::string part = Numbered(name + ", layer", i) + ", ";
     KINGLET_RETURN_IF_ERROR(
         checks.ValidateTensorShape(part + "weight", tensors.weight, shapes.weight));
     KINGLET_RETURN_IF_ERROR(checks.ValidateNotCoded(part + "weight", tensors.weight));
@@ -48,6 +49,28 @@ Status ValidateDefine(const BlockChecks& checks, const KeptDefineUnit& kept, uin
         ValidateLayerVector(checks, part + "norm gain", tensors.norm_gain, shapes.norm_gain));
     KINGLET_RETURN_IF_ERROR(
         ValidateLayerVector(checks, part + "norm offset", tensors.norm_offset, shapes.norm_offset));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status ValidateUnits(const BlockChecks& checks, const AdaptiveEmbedding& embedding) {
+  KINGLET_RETURN_IF_ERROR(checks.ValidateRange("units", embedding.units.size(), 0, kMaxBins));
+  const uint64_t bins = embedding.bins.size();
+  uint64_t next = 0;  // the first bin that no earlier unit has
+  for (size_t i = 0; i < embedding.units.size(); ++i) {
+    const KeptDefineUnit& unit = embedding.units[i];
+    const std::string name = Numbered("unit", i);
+    const uint64_t end = uint64_t{unit.first_bin} + unit.bin_count;
+    if (unit.bin_count == 0 || unit.first_bin < next || end > bins) {
+      return checks.InvalidPart(
+          name + ", bins",
+          "at least one of " + std::to_string(next) + " to " + std::to_string(bins - 1),
+          std::to_string(unit.bin_count) + " from " + std::to_string(unit.first_bin));
+    }
+    next = end;
+    KINGLET_RETURN_IF_ERROR(ValidateUnit(checks, name, unit, embedding.width));
   }
   return {};
 }

@@ -2,18 +2,16 @@
 #ifndef KINGLET_FORMAT_VALIDATE_DEFINE_H_
 #define KINGLET_FORMAT_VALIDATE_DEFINE_H_
 
-#include <cstdint>
-
 #include "format/block_checks.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
-// Checks the unit, whose output must have `width` features, its tensors and its cache, but not its
-// Map layer (the embedding's bins). Errors: KINGLET_INVALID_MODEL naming the block that `checks`
+// Checks the embedding's units, whose outputs have its width, their tensors, their caches and which
+// bins they have, but not the bins. Errors: KINGLET_INVALID_MODEL naming the block that `checks`
 // has entered.
-Status ValidateDefine(const BlockChecks& checks, const KeptDefineUnit& kept, uint64_t width);
+Status ValidateUnits(const BlockChecks& checks, const AdaptiveEmbedding& embedding);
 
 }  // namespace kinglet
 

@@ -42,6 +42,7 @@ struct CacheAppend {
 // The layers of a DeFINE unit (Mehta et al. 2020), and where a stream keeps the rows it has already
 // computed.
 struct DefineRows {
+  uint32_t first_bin, bin_count;  // the Map layer
   DefineUnit unit;
   std::vector<DefineTensors> tensors;  // of the unit's layers
   RowCacheShape cache;
@@ -78,15 +79,27 @@ struct DefineWork {
 };
 
 // out = scale * row, where row = bin scale * (projection * table[token - first]) for the bin that
-// contains the token. With a DeFINE unit, that row is the unit's input, and the unit's output
-// replaces it. The row of a coded table is computed in floats, from the first position to the last.
-// A cached row is not computed again.
+// contains the token. Where the bin is a DeFINE unit's, that row is the unit's input, and the
+// unit's output replaces it. The row of a coded table is computed in floats, from the first
+// position to the last. A cached row is not computed again.
 struct EmbedRow {
   static constexpr std::string_view kName = "EmbedRow";
   std::vector<EmbeddingBin> bins;
   double scale;
-  BufferId out;  // [width] of floats
-  std::optional<DefineRows> define = {};
+  BufferId out;                        // [width] of floats
+  std::vector<DefineRows> units = {};  // in the order of their bins
+
+  // The bins of a unit, and those of none.
+  std::span<const EmbeddingBin> BinsOf(const DefineRows& unit) const {
+    return std::span(bins).subspan(unit.first_bin, unit.bin_count);
+  }
+  std::vector<EmbeddingBin> BinsWithoutUnit() const {
+    std::vector<EmbeddingBin> without;
+    for (size_t i = 0; i < bins.size(); ++i) {
+      if (UnitOf(units, i) == nullptr) without.push_back(bins[i]);
+    }
+    return without;
+  }
 
   void Operands(auto&& visit) const {
     for (const EmbeddingBin& bin : bins) {
@@ -95,7 +108,7 @@ struct EmbedRow {
       if (bin.projection) visit.Weight(*bin.projection);
     }
     visit.Writes(out);
-    if (define) define->Operands(visit);
+    for (const DefineRows& unit : units) unit.Operands(visit);
   }
 };
 

@@ -17,4 +17,11 @@ size_t EmbeddingNode(const Plan& plan) {
   return static_cast<size_t>(found - plan.nodes.begin());
 }
 
+bool KeepsRows(const Plan& plan) {
+  return std::ranges::any_of(plan.nodes, [](const Node& node) {
+    const auto* const embed = std::get_if<EmbedRow>(&node.op);
+    return embed != nullptr && !embed->units.empty();
+  });
+}
+
 }  // namespace kinglet

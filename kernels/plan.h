@@ -157,6 +157,9 @@ void VisitOperands(const Plan& plan, const Op& op, Visit&& visit) {
 // with an encoder has a second EmbedRow, for the source's tokens.
 size_t EmbeddingNode(const Plan& plan);
 
+// Whether streams keep rows of DeFINE units, which no state contains.
+bool KeepsRows(const Plan& plan);
+
 }  // namespace kinglet
 
 #endif  // KINGLET_KERNELS_PLAN_H_

@@ -1,5 +1,5 @@
-// Which rows of a DeFINE unit a stream's row cache contains, computed from the stream's tokens
-// alone. The cost of a token depends on the cache (runtime/accounting).
+// Which rows of DeFINE units a stream's row caches contain, computed from the stream's tokens
+// alone. The cost of a token depends on the caches (runtime/accounting).
 #ifndef KINGLET_RUNTIME_CACHED_ROWS_H_
 #define KINGLET_RUNTIME_CACHED_ROWS_H_
 
@@ -14,29 +14,40 @@ namespace kinglet {
 
 class CachedRows {
  public:
-  // The empty cache of a new stream. REQUIRES: a plan of Lower.
+  // The empty caches of a new stream. REQUIRES: a plan of Lower.
   explicit CachedRows(const Plan& plan)
       : CachedRows(std::get<EmbedRow>(plan.nodes[EmbeddingNode(plan)].op)) {}
-  // The empty cache of the embedding `embedding`, such as an encoder's.
+  // The empty caches of the embedding `embedding`, such as an encoder's.
   explicit CachedRows(const EmbedRow& embedding) {
-    if (!embedding.define) return;
-    shape_ = embedding.define->cache;
-    index_.resize(shape_.index_size());
+    for (const DefineRows& unit : embedding.units) {
+      const EmbeddingBin& last = embedding.BinsOf(unit).back();
+      units_.push_back({embedding.BinsOf(unit).front().first, last.first + last.size, unit.cache,
+                        std::vector<uint32_t>(unit.cache.index_size())});
+    }
   }
 
-  // Records that the stream processes the token. Returns whether the token's row is in the cache;
-  // always false in a plan without a row cache.
+  bool empty() const { return units_.empty(); }
+
+  // Records that the stream processes the token. Returns whether the token's row is in a cache;
+  // always false for a token without a unit.
   bool Step(uint32_t token) {
-    if (index_.empty()) return false;
-    RowCache cache(shape_, index_.data());
-    if (cache.Find(token)) return true;
-    cache.Take(token);
+    for (Unit& unit : units_) {
+      if (token < unit.first || token >= unit.end) continue;
+      RowCache cache(unit.shape, unit.index.data());
+      if (cache.Find(token)) return true;
+      cache.Take(token);
+      return false;
+    }
     return false;
   }
 
  private:
-  RowCacheShape shape_;
-  std::vector<uint32_t> index_;  // empty if the plan has no cache
+  struct Unit {
+    uint32_t first, end;  // tokens
+    RowCacheShape shape;
+    std::vector<uint32_t> index;
+  };
+  std::vector<Unit> units_;
 };
 
 }  // namespace kinglet

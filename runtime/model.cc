@@ -22,7 +22,7 @@ uint64_t BytesOfPlan(const ModelDescription& description) {
   uint64_t layers = 0, bins = 0;
   const auto add_embedding = [&](const AdaptiveEmbedding& embedding) {
     bins += embedding.bins.size();
-    if (embedding.define) bins += embedding.define->unit.layers.size();
+    for (const KeptDefineUnit& unit : embedding.units) bins += 1 + unit.unit.layers.size();
   };
   const auto add = Overloaded{
       add_embedding,
@@ -70,6 +70,24 @@ void WarnOfSubstitutes(const Model& model) {
             std::to_string(count) + " of " + std::to_string(kernels.size()) +
                 " nodes run on reference kernels, which are slower; the first is " +
                 model.plan().nodes[static_cast<size_t>(first - kernels.begin())].name);
+}
+
+// The model of which only this part is left.
+ModelDescription PartOf(const ModelDescription& description, const UnitPart& part) {
+  AdaptiveEmbedding embedding = *FindBlock<AdaptiveEmbedding>(description);
+  KeptDefineUnit unit = embedding.units[part.unit];
+  const auto first = embedding.bins.begin() + unit.first_bin;
+  embedding.bins = {first, first + unit.bin_count};
+  unit.first_bin = 0;
+  unit.unit.layers.resize(part.layer);
+  unit.tensors.resize(part.layer);
+  embedding.width = static_cast<uint32_t>(OutputWidth(unit.unit));
+  embedding.scale = 1;
+  embedding.units = {std::move(unit)};
+  ModelDescription left;
+  left.vocabulary_size = description.vocabulary_size;
+  left.blocks.emplace_back(std::move(embedding));
+  return left;
 }
 
 ReleaseBytes ReleaserOf(ModelFile& file) {
@@ -176,7 +194,10 @@ Result<std::shared_ptr<const Model>> Model::Bind(std::shared_ptr<const ModelFile
     KINGLET_RETURN_IF_ERROR(opening.Claim("tokenizer", ModelText::BytesOf(read)));
     KINGLET_ASSIGN_OR_RETURN(model->text_, ModelText::Of(read, model->budget_));
     KINGLET_RETURN_IF_ERROR(opening.Claim("plan", BytesOfPlan(read.description())));
-    KINGLET_ASSIGN_OR_RETURN(model->plan_, Lower(read));
+    KINGLET_ASSIGN_OR_RETURN(model->plan_,
+                             options.only
+                                 ? Lower(PartOf(read.description(), *options.only), read.tensors())
+                                 : Lower(read));
     KINGLET_ASSIGN_OR_RETURN(model->layout_, LayOut(model->plan_, model->backend_->real_bytes));
     KINGLET_RETURN_IF_ERROR(model->backend_->bind_device ? model->BindToDevice(release, opening)
                                                          : model->BindToHost(release, opening));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +28,12 @@ enum class LogLevel : int32_t { kInfo = 1, kWarning = 2 };
 // call the function, several threads at once. The function must not call the library.
 using LogFunction = std::function<void(LogLevel, const std::string& message)>;
 
+// A DeFINE unit of the input, from the Map layer, which is layer 0, to one of its layers.
+struct UnitPart {
+  uint32_t unit = 0;
+  uint32_t layer = 0;
+};
+
 struct ModelOptions {
   std::string backend = "cpu";  // the name of one of Backends() or DeviceBackends()
   // If not null, used instead of `backend`. REQUIRES: outlives the model.
@@ -40,6 +47,9 @@ struct ModelOptions {
   // The most bytes that the lanes of one session may allocate; more is KINGLET_OUT_OF_MEMORY.
   uint64_t session_memory_limit = uint64_t{4} << 30;
   LogFunction log = {};  // empty for no log
+  // If set, the model is only this part of its input: an Embedder gives the layer's outputs,
+  // without the embedding's scale, for the words of the unit's bins. REQUIRES: the part exists.
+  std::optional<UnitPart> only = {};
 };
 
 // Far more than any real model takes: 32 bits for the bit that a pruned weight has in the file, and

@@ -47,13 +47,6 @@ StateUse StateUseOf(const Plan& plan, const Op& op) {
 
 bool IsCacheAppend(const Op& op) { return std::holds_alternative<CacheAppend>(op); }
 
-bool KeepsRows(const Plan& plan) {
-  return std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const Node& node) {
-    const auto* const embed = std::get_if<EmbedRow>(&node.op);
-    return embed != nullptr && embed->define;
-  });
-}
-
 // Whether a context node reads results of the token before.
 bool IsRecurrent(const Plan& plan) {
   std::vector<BufferId> written;

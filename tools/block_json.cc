@@ -72,10 +72,15 @@ class FieldWriter {
     for (const T& part : parts) Object(part);
     line_.EndArray();
   }
-  void Unit(const char* name, const std::optional<KeptDefineUnit>& unit) {
-    if (!unit) return;
-    const KeptDefineUnit& kept = *unit;
-    line_.Key(name).BeginObject().Key("map_width").Integer(kept.unit.map_width);
+  void Units(const char* name, const std::vector<KeptDefineUnit>& units) {
+    if (units.empty()) return;
+    line_.Key(name).BeginArray();
+    for (const KeptDefineUnit& unit : units) Unit(unit);
+    line_.EndArray();
+  }
+  void Unit(const KeptDefineUnit& kept) {
+    line_.BeginObject().Key("first_bin").Integer(kept.first_bin);
+    line_.Key("bin_count").Integer(kept.bin_count).Key("map_width").Integer(kept.unit.map_width);
     line_.Key("entry_layers").Integer(kept.unit.entry_layers);
     line_.Key("cache_rows").Integer(kept.cache_rows).Key("layers").BeginArray();
     for (size_t i = 0; i < kept.unit.layers.size(); ++i) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ struct EmbedOptions {
   RunOptions run;
   MaskedInput input;
   bool classify = false;
+  std::optional<uint32_t> layer;  // of DeFINE units
 };
 
 std::string Numbers(const std::vector<double>& numbers, int digits) {
@@ -60,6 +62,97 @@ Status WriteVectors(const EmbedOptions& options, Embedder& embedder, Console& co
   }
   return Status();
 }
+
+// The outputs of one layer of the input's DeFINE units.
+class UnitLayers {
+ public:
+  UnitLayers(const EmbedOptions& options, std::shared_ptr<const ModelFile> file)
+      : options_(options),
+        file_(std::move(file)),
+        embedding_(*FindBlock<AdaptiveEmbedding>(file_->description())),
+        embedders_(embedding_.units.size()) {}
+
+  Status Write(Console& console) {
+    if (embedding_.units.empty()) {
+      return Status::Refusal(KINGLET_UNSUPPORTED, options_.run.model, "--layer",
+                             "a model that keeps a DeFINE unit (convert --keep-define ROWS)",
+                             "one without");
+    }
+    KINGLET_ASSIGN_OR_RETURN(
+        const TokenSequence sequence,
+        ReadIdSequence(options_.input.ids, file_->description().vocabulary_size));
+    for (const uint32_t id : sequence.ids) {
+      KINGLET_RETURN_IF_ERROR(WriteWord(id, console));
+      KINGLET_RETURN_IF_ERROR(console.out.status());
+    }
+    return Status();
+  }
+
+ private:
+  Status WriteWord(uint32_t id, Console& console) {
+    const auto bin = std::ranges::find_if(
+        embedding_.bins, [id](const EmbeddingBin& each) { return id - each.first < each.size; });
+    const KeptDefineUnit* const kept =
+        UnitOf(embedding_.units, static_cast<size_t>(bin - embedding_.bins.begin()));
+    if (kept == nullptr) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, options_.input.ids, "--layer",
+                             "words of a DeFINE unit's bins", "id " + std::to_string(id));
+    }
+    const uint32_t layer = *options_.layer;
+    if (layer > kept->unit.layers.size()) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, options_.run.model, "--layer",
+                             "0 (Map) to " + std::to_string(kept->unit.layers.size()),
+                             std::to_string(layer));
+    }
+    const auto index = static_cast<uint32_t>(kept - embedding_.units.data());
+    std::unique_ptr<Embedder>& embedder = embedders_[index];
+    if (embedder == nullptr) {
+      ModelOptions part;
+      part.backend = options_.run.backend;
+      part.only = UnitPart{index, layer};
+      KINGLET_ASSIGN_OR_RETURN(auto model, Model::FromFile(file_, part));
+      KINGLET_ASSIGN_OR_RETURN(embedder, Embedder::Create(std::move(model)));
+    }
+    std::vector<double> vector(embedder->width());
+    KINGLET_RETURN_IF_ERROR(embedder->Vector(id, vector));
+    const int digits = NumberDigits(embedder->model());
+    if (!options_.run.json) {
+      console.out.Write(std::to_string(id) + "\t" + Numbers(vector, digits) + "\n");
+      return Status();
+    }
+    JsonLine line(digits);
+    line.Key("id").Integer(id).Key("layer").Integer(layer);
+    AppendNumbers("vector", vector, line);
+    line.Key("groups").BeginArray();
+    const DefineLayer map;
+    const DefineLayer& made = layer == 0 ? map : kept->unit.layers[layer - 1];
+    for (uint64_t group = 0; group < made.groups; ++group) {
+      line.BeginArray();
+      for (const double value : OfGroup(made, vector, group)) line.Number(value);
+      line.EndArray();
+    }
+    line.EndArray();
+    console.out.Write(line.Finish());
+    return Status();
+  }
+
+  // The elements that the layer's group computed, in its order.
+  static std::vector<double> OfGroup(const DefineLayer& layer, const std::vector<double>& vector,
+                                     uint64_t group) {
+    const uint64_t width = vector.size() / layer.groups;
+    const bool shuffled = layer.shuffle != DefineLayer::Shuffle::kNone;
+    std::vector<double> own;
+    for (uint64_t i = 0; i < width; ++i) {
+      own.push_back(vector[shuffled ? i * layer.groups + group : group * width + i]);
+    }
+    return own;
+  }
+
+  const EmbedOptions& options_;
+  const std::shared_ptr<const ModelFile> file_;
+  const AdaptiveEmbedding& embedding_;
+  std::vector<std::unique_ptr<Embedder>> embedders_;  // by unit; null until a word needs it
+};
 
 Status WriteClasses(const EmbedOptions& options, Embedder& embedder, Console& console) {
   const int digits = NumberDigits(embedder.model());
@@ -144,6 +237,11 @@ Status WriteTexts(const EmbedOptions& options, const std::shared_ptr<const Model
 }
 
 Status Embed(const EmbedOptions& options, Console& console) {
+  if (options.layer) {
+    KINGLET_RETURN_IF_ERROR(FindBackend(options.run.backend).status());
+    KINGLET_ASSIGN_OR_RETURN(auto file, ModelFile::Open(options.run.model));
+    return UnitLayers(options, std::move(file)).Write(console);
+  }
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   if (model->plan().reading) return WriteTexts(options, model, console);
   if (options.input.ids.empty()) {
@@ -172,9 +270,15 @@ Command AddEmbed(Arguments& program) {
       program.AddSubcommand("embed", "Print the vectors of words or texts, or their classes");
   AddModelOptions(embed, options->run);
   AddMaskedInput(embed, options->input);
-  embed.AddFlag("--classify", options->classify,
-                "print the class of each list and the log-probabilities of all classes; for a "
-                "masked model the scores of each text");
+  const Option classify =
+      embed.AddFlag("--classify", options->classify,
+                    "print the class of each list and the log-probabilities of all "
+                    "classes; for a masked model the scores of each text");
+  embed
+      .Add("--layer", options->layer,
+           "print what this layer of the input's DeFINE unit computes, before the embedding's "
+           "scale; 0 is the Map layer")
+      .Excludes(classify);
   embed.Footer("Example:\n  kinglet embed model.kgl --ids ids.txt --json");
   return {embed, [options] { return CheckMaskedInput(options->input, "embed"); },
           [options](Console& console) { return Embed(*options, console); }};

@@ -16,12 +16,19 @@ struct BlockText {
   std::string operator()(const AdaptiveEmbedding& block) const {
     return "adaptive embedding  width " + std::to_string(block.width) + ", scale " +
            ShortNumber(block.scale) + ", words by bin " +
-           Sizes(block.bins, [](const EmbeddingBin& bin) { return bin.size; }) + Unit(block);
+           Sizes(block.bins, [](const EmbeddingBin& bin) { return bin.size; }) + Units(block);
   }
-  static std::string Unit(const AdaptiveEmbedding& block) {
-    if (!block.define) return "";
-    return ", DeFINE unit of " + std::to_string(block.define->unit.layers.size()) + " layers, " +
-           std::to_string(block.define->cache_rows) + " rows cached";
+  static std::string Units(const AdaptiveEmbedding& block) {
+    std::string text;
+    for (const KeptDefineUnit& unit : block.units) {
+      text += ", DeFINE unit of " + std::to_string(unit.unit.layers.size()) + " layers, " +
+              std::to_string(unit.cache_rows) + " rows cached";
+      if (unit.bin_count == block.bins.size()) continue;
+      text += ", for bin" + std::string(unit.bin_count == 1 ? " " : "s ") +
+              std::to_string(unit.first_bin);
+      if (unit.bin_count > 1) text += " to " + std::to_string(unit.first_bin + unit.bin_count - 1);
+    }
+    return text;
   }
   std::string operator()(const TransformerDecoder& block) const {
     const bool cross = !block.layers.empty() && block.layers[0].cross_attention;
@@ -29,7 +36,7 @@ struct BlockText {
   }
   std::string operator()(const TransformerEncoder& block) const {
     return "transformer encoder " + std::to_string(block.vocabulary_size) + " words, " +
-           Stack(block.stack) + Unit(block.embedding);
+           Stack(block.stack) + Units(block.embedding);
   }
   static std::string PositionsText(const Positions& positions) {
     return std::visit(
@@ -94,7 +101,7 @@ struct BlockText {
     return "recurrent encoder   " + std::to_string(block.vocabulary_size) + " words, width " +
            std::to_string(block.embedding.width) + ", layers " + Cells(block.forward) +
            (block.backward.empty() ? "" : ", both directions") + (block.bridge ? ", bridge" : "") +
-           ", up to " + std::to_string(block.window) + " tokens" + Unit(block.embedding) +
+           ", up to " + std::to_string(block.window) + " tokens" + Units(block.embedding) +
            (block.input ? ", activations quantised" : ", float activations");
   }
 

@@ -112,7 +112,7 @@ class OriginWriter {
 
 bool HasUnit(const ModelDescription& description) {
   const auto* embedding = FindBlock<AdaptiveEmbedding>(description);
-  return embedding != nullptr && embedding->define;
+  return embedding != nullptr && !embedding->units.empty();
 }
 
 }  // namespace

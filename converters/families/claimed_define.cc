@@ -162,12 +162,13 @@ void AddUnit(const ClaimedDefine& claimed, uint32_t cache_rows, Network& network
         {first, size, tables[i], network.AddWhole(*band.projection, Role::kPrunedAlso)});
     first += size;
   }
-  embedding.define = KeptDefineUnit{claimed.unit, {}, cache_rows};
+  KeptDefineUnit unit{0, static_cast<uint32_t>(tables.size()), claimed.unit, {}, cache_rows};
   for (const ClaimedDefine::Layer& layer : claimed.layers) {
-    embedding.define->tensors.push_back({network.AddWhole(*layer.weight, Role::kPrunedAlso),
-                                         network.AddWhole(*layer.bias, Role::kQuantised),
-                                         std::nullopt, std::nullopt});
+    unit.tensors.push_back({network.AddWhole(*layer.weight, Role::kPrunedAlso),
+                            network.AddWhole(*layer.bias, Role::kQuantised), std::nullopt,
+                            std::nullopt});
   }
+  embedding.units.push_back(std::move(unit));
 }
 
 Result<DefineInput> ReadDefine(const ClaimedDefine& claimed) {

@@ -97,7 +97,7 @@ class BlockParser {
   template <class T>
   void Quantisers(const char* /*name*/, T& /*quantisers*/) {}
   template <class T>
-  void Unit(const char* /*name*/, T& /*unit*/) {}
+  void Units(const char* /*name*/, T& /*units*/) {}
   template <class T>
   void Part(const char* name, T& part) {
     if (const auto member = Required(name)) Inside(name, *member, part);

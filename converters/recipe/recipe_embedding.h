@@ -18,9 +18,12 @@ namespace kinglet {
 Result<AdaptiveEmbedding> MakeEmbedding(const EmbeddingRecipe& recipe, const std::string& name,
                                         size_t threads, Network& network);
 
-// If a DeFINE unit makes all vectors of the embedding, it stays in the model, and each stream
-// caches `cache_rows` of its rows. Otherwise nothing changes.
-void KeepUnit(uint32_t cache_rows, EmbeddingRecipe& recipe);
+// Every DeFINE unit among the embedding's tables stays in the model, and each stream caches
+// `cache_rows` of its rows.
+void KeepUnits(uint32_t cache_rows, EmbeddingRecipe& recipe);
+
+// Makes the product of `matrix`, of this shape, and the unit's output the unit's output.
+void AppendProjection(TensorId matrix, const Shape& shape, KeptDefineUnit& unit);
 
 }  // namespace kinglet
 

@@ -89,7 +89,8 @@ struct FamilyTables::Table {
   }
   // Whether the embedding is a single table, which can replace any table of a family.
   bool alone() const {
-    return embedding().bins.size() == 1 && !embedding().bins[0].projection && !embedding().define;
+    return embedding().bins.size() == 1 && !embedding().bins[0].projection &&
+           embedding().units.empty();
   }
   const EncodedTensor& table() const { return model.draft.tensors[embedding().bins[0].table]; }
 
@@ -97,7 +98,7 @@ struct FamilyTables::Table {
   Result<std::vector<float>> Rows() const {
     if (!alone()) {
       return RefuseModel("tables, " + QuotedName(name),
-                         "a single table, as it does not replace the entire input",
+                         "a single table, as it does not replace entire bins of the input",
                          "projections, bins or a DeFINE unit that stays");
     }
     EncodedTensor tensor = table();
@@ -129,19 +130,18 @@ class FamilyTables::Placer {
   explicit Placer(LoadedModel& model) : model_(model) {}
 
   Status Place(const Table& table, const LoadedModel::StandIn& at) {
-    AdaptiveEmbedding* embedding = WholeInput(at.id);
+    const InputBin bin = BinOf(at.id);
     if (table.scale) {
-      if (embedding == nullptr) {
+      if (!bin.IsWholeInput()) {
         return RefuseModel(
             "tables, " + QuotedName(table.name),
             "no \"scale\", as the table does not replace the entire input (delete it)", "one");
       }
-      embedding->scale = *table.scale;
+      bin.embedding->scale = *table.scale;
     }
     if (table.alone()) return PlaceRows(table, at);
-    if (embedding == nullptr) return table.Rows().status();
-    PlaceParts(table, at.id, *embedding);
-    return {};
+    if (bin.embedding == nullptr || at.first_row != 0) return table.Rows().status();
+    return PlaceParts(table, bin);
   }
 
   // Replaces the family's reader for the tensors that were placed.
@@ -156,15 +156,35 @@ class FamilyTables::Placer {
  private:
   using Reader = std::function<Status(EncodedTensor& tensor)>;
 
-  // The embedding that consists of this table alone; nullptr if there is none.
-  AdaptiveEmbedding* WholeInput(TensorId id) {
+  struct InputBin {
+    AdaptiveEmbedding* embedding =
+        nullptr;  // nullptr: the table is of no bin, or not of a bin alone
+    size_t index = 0;
+
+    const EmbeddingBin& bin() const { return embedding->bins[index]; }
+    bool IsWholeInput() const {
+      return embedding != nullptr && embedding->bins.size() == 1 && !bin().projection;
+    }
+  };
+
+  // The bin of an input whose table this is, without a unit of the family's and unless something
+  // else reads the table.
+  InputBin BinOf(TensorId id) {
+    size_t uses = 0;
+    for (Block& block : model_.draft.description.blocks) {
+      const auto count = [&](TensorId used) { uses += used == id ? 1 : 0; };
+      std::visit([&](auto& part) { ForEachTensor(part, count); }, block);
+    }
+    if (uses != 1) return {};
     for (AdaptiveEmbedding* embedding : EmbeddingsOf(model_.draft.description)) {
-      const std::vector<EmbeddingBin>& bins = embedding->bins;
-      if (bins.size() == 1 && bins[0].table == id && !bins[0].projection && !embedding->define) {
-        return embedding;
+      for (size_t i = 0; i < embedding->bins.size(); ++i) {
+        const EmbeddingBin& bin = embedding->bins[i];
+        if (bin.table == id && bin.scale == 1 && UnitOf(embedding->units, i) == nullptr) {
+          return {embedding, i};
+        }
       }
     }
-    return nullptr;
+    return {};
   }
 
   // A table may replace several tensors, each with a range of its rows.
@@ -187,26 +207,65 @@ class FamilyTables::Placer {
     return {};
   }
 
-  // Adds all tensors of the table; the first bin's replaces the family's tensor.
-  void PlaceParts(const Table& table, TensorId id, AdaptiveEmbedding& embedding) {
-    const AdaptiveEmbedding& from = table.embedding();
+  // Puts the table's bins and units in the place of the family's bin, whose projection follows
+  // them. Adds all tensors of the table; the first bin's replaces the family's tensor.
+  Status PlaceParts(const Table& table, const InputBin& at) {
+    const EmbeddingBin replaced = at.bin();
+    AdaptiveEmbedding from = table.embedding();
+    for (EmbeddingBin& bin : from.bins) bin.first += replaced.first;
     const std::vector<EncodedTensor>& tensors = table.model.draft.tensors;
     const TensorId first = from.bins[0].table;
-    std::vector<TensorId> ids(tensors.size(), id);
-    Withdraw(id);
+    std::vector<TensorId> ids(tensors.size(), replaced.table);
+    Withdraw(replaced.table);
     for (TensorId k = 0; k < tensors.size(); ++k) {
       if (k != first) ids[k] = Append(table, k, tensors[k].name);
     }
-    model_.draft.tensors[id] = tensors[first];
-    Adopt(table, first, id);
+    model_.draft.tensors[replaced.table] = tensors[first];
+    Adopt(table, first, replaced.table);
     for (const TensorId new_id : ids) {
       if (auto* coded = std::get_if<Coded>(&model_.draft.tensors[new_id].values)) {
         coded->scheme.codebook = ids[coded->scheme.codebook];
       }
     }
-    embedding.bins = from.bins;
-    embedding.define = from.define;
-    ForEachTensor(embedding, [&ids](TensorId& tensor) { tensor = ids[tensor]; });
+    ForEachTensor(from, [&ids](TensorId& tensor) { tensor = ids[tensor]; });
+    if (replaced.projection) {
+      KINGLET_RETURN_IF_ERROR(Project(table, *replaced.projection, from));
+    }
+    Insert(from, at);
+    return {};
+  }
+
+  // Makes the product with the family's projection the rows of the table's bins and units.
+  Status Project(const Table& table, TensorId projection, AdaptiveEmbedding& from) {
+    for (size_t i = 0; i < from.bins.size(); ++i) {
+      if (UnitOf(from.units, i) != nullptr) continue;
+      if (from.bins[i].projection) {
+        return RefuseModel("tables, " + QuotedName(table.name),
+                           "no projection, as the family has one for these words", "one");
+      }
+      from.bins[i].projection = projection;
+    }
+    for (KeptDefineUnit& unit : from.units) {
+      AppendProjection(projection, model_.draft.tensors[projection].shape, unit);
+    }
+    return {};
+  }
+
+  static void Insert(const AdaptiveEmbedding& from, const InputBin& at) {
+    std::vector<EmbeddingBin>& bins = at.embedding->bins;
+    std::vector<KeptDefineUnit>& units = at.embedding->units;
+    const auto place = bins.erase(bins.begin() + static_cast<ptrdiff_t>(at.index));
+    bins.insert(place, from.bins.begin(), from.bins.end());
+    for (KeptDefineUnit& unit : units) {
+      if (unit.first_bin > at.index) {
+        unit.first_bin += static_cast<uint32_t>(from.bins.size()) - 1;
+      }
+    }
+    for (KeptDefineUnit unit : from.units) {
+      unit.first_bin += static_cast<uint32_t>(at.index);
+      units.push_back(std::move(unit));
+    }
+    std::ranges::sort(units, {}, &KeptDefineUnit::first_bin);
   }
 
   // Adds a tensor of the table after the model's.

@@ -318,9 +318,9 @@ class ModelMaker {
 
 }  // namespace
 
-void KeepUnit(uint32_t cache_rows, Recipe& recipe) {
-  if (recipe.embedding) KeepUnit(cache_rows, *recipe.embedding);
-  for (auto& [name, table] : recipe.tables) KeepUnit(cache_rows, table.input);
+void KeepUnits(uint32_t cache_rows, Recipe& recipe) {
+  if (recipe.embedding) KeepUnits(cache_rows, *recipe.embedding);
+  for (auto& [name, table] : recipe.tables) KeepUnits(cache_rows, table.input);
 }
 
 Result<LoadedModel> ModelFromRecipe(const Recipe& recipe, std::span<const CheckpointTensor> weights,

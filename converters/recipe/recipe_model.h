@@ -22,9 +22,9 @@ namespace kinglet {
 Result<LoadedModel> ModelFromRecipe(const Recipe& recipe, std::span<const CheckpointTensor> weights,
                                     size_t threads);
 
-// If a DeFINE unit makes all vectors of the embedding, or of a table for a family, it stays in the
-// model, and each stream caches `cache_rows` of its rows. Otherwise nothing changes.
-void KeepUnit(uint32_t cache_rows, Recipe& recipe);
+// Every DeFINE unit among the tables of the embedding, or of the family's, stays in the model, and
+// each stream caches `cache_rows` of its rows.
+void KeepUnits(uint32_t cache_rows, Recipe& recipe);
 
 }  // namespace kinglet
 

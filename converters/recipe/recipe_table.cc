@@ -258,10 +258,9 @@ class TableMaker {
 
   Result<RecipeTable> operator()(const DefineRecipe& recipe) const {
     if (recipe.cache_rows) {
-      return Status::Refusal(
-          KINGLET_INVALID_CHECKPOINT, "recipe", "define, cache_rows",
-          "no \"cache_rows\", unless the unit makes all vectors of the embedding",
-          std::to_string(*recipe.cache_rows));
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "recipe", "define, cache_rows",
+                             "no \"cache_rows\", unless the unit makes vectors of the input",
+                             std::to_string(*recipe.cache_rows));
     }
     DefineMap map;
     for (const DefineRecipe::Band& from : recipe.map) {

@@ -272,8 +272,7 @@ class DefineVectors {
 
 class EmbedRowKernel {
  public:
-  EmbedRowKernel(const EmbedRow& op, const BindContext& context)
-      : rows_(op.bins, op.scale, context), out_(context.layout[op.out]) {}
+  EmbedRowKernel(BinRows rows, Slot out) : rows_(std::move(rows)), out_(out) {}
 
   void operator()(StreamFrame& frame) const { rows_.Row(frame.token, out_.At<float>(frame)); }
   std::vector<MemoryRange> TokenMemory(uint32_t token) const { return rows_.TokenMemory(token); }
@@ -296,13 +295,19 @@ Kernel BindOp(const EmbedRow& op, const BindContext& context) {
     const int bits = RowReader::IntegerBits(context.plan.weights[*bin.projection]);
     if (bits != 0 && RowChunkPairs(table_bits, bits) == 0) return {};
   }
-  if (op.define) {
-    return ref::DefineKernel(ref::DefineRowKernel<float, BinRows, DefineVectors>(
-        op, context.layout, context.plan.weights, context.weights.claim(),
-        BinRows(op.bins, 1, context), DefineVectors(*op.define, context)));
+  const auto plain = [&](std::span<const EmbeddingBin> bins) {
+    return EmbedRowKernel(BinRows(bins, op.scale, context), context.layout[op.out]);
+  };
+  if (op.units.empty()) {
+    const EmbedRowKernel kernel = plain(op.bins);
+    return {EachFrame(kernel), {}, [kernel](uint32_t token) { return kernel.TokenMemory(token); }};
   }
-  const EmbedRowKernel kernel(op, context);
-  return {EachFrame(kernel), {}, [kernel](uint32_t token) { return kernel.TokenMemory(token); }};
+  const auto unit = [&](const DefineRows& define) {
+    return ref::DefineRowKernel<float, BinRows, DefineVectors>(
+        op, define, context.layout, context.plan.weights, context.weights.claim(),
+        BinRows(op.BinsOf(define), 1, context), DefineVectors(define, context));
+  };
+  return ref::BindUnits(op, unit, plain);
 }
 
 }  // namespace kinglet::cpu

@@ -95,7 +95,7 @@ struct ProjectedRow {
 };
 // Memory for the widest row that a bin of the embedding projects. A token has one bin, so all bins
 // share it.
-ProjectedRow ProjectedRowOf(const EmbedRow& op, Binder& binder);
+ProjectedRow ProjectedRowOf(std::span<const EmbeddingBin> bins, Binder& binder);
 using Nodes = Result<std::vector<Node>>;
 
 // BindOp has one overload for each operation, in the .cc file of the header with the operation's
@@ -109,7 +109,8 @@ Nodes BindOp(const AddScalar& op, Binder& binder);
 Nodes BindOp(const MatVec& op, Binder& binder);
 Nodes BindOp(const LogSumExp& op, Binder& binder);
 Nodes BindOp(const EmbedRow& op, Binder& binder);
-Nodes BindDefineRow(const EmbedRow& op, Binder& binder);  // REQUIRES: op.define
+// Of the unit's bins; lanes with tokens of others are left alone.
+Nodes BindDefineRow(const EmbedRow& op, const DefineRows& define, Binder& binder);
 Nodes BindOp(const PartialProducts& op, Binder& binder);
 Nodes BindOp(const CodedSums& op, Binder& binder);
 Nodes BindOp(const CodedProduct& op, Binder& binder);

@@ -39,8 +39,7 @@ Result<UnitLayer> LayerOf(Binder& binder, const DefineLayer& declared,
 
 }  // namespace
 
-Nodes BindDefineRow(const EmbedRow& op, Binder& binder) {
-  const DefineRows& define = *op.define;
+Nodes BindDefineRow(const EmbedRow& op, const DefineRows& define, Binder& binder) {
   const DefineWork offsets(define.unit);
   ComputeDefineRow node{};
   node.work = binder.At(define.work);
@@ -57,9 +56,9 @@ Nodes BindDefineRow(const EmbedRow& op, Binder& binder) {
   node.scale = static_cast<float>(op.scale);
   node.entry_layers = static_cast<uint32_t>(define.unit.entry_layers);
 
-  const auto [row, row_scale] = ProjectedRowOf(op, binder);
+  const auto [row, row_scale] = ProjectedRowOf(op.BinsOf(define), binder);
   std::vector<MapBin> bins;
-  for (const EmbeddingBin& bin : op.bins) {
+  for (const EmbeddingBin& bin : op.BinsOf(define)) {
     MapBin from{};
     from.row.tokens = {bin.first, bin.size};
     KINGLET_ASSIGN_OR_RETURN(from.row.table, TableRowsOf(binder, bin.table));

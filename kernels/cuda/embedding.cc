@@ -1,5 +1,5 @@
-// How EmbedRow becomes device nodes (embedding.h): one that gathers the row, and a product for each
-// bin that has a projection.
+// How EmbedRow becomes device nodes (embedding.h): one for each DeFINE unit, one that gathers the
+// row of a bin without a unit, and a product for each such bin that has a projection.
 #include <algorithm>
 
 #include "kernels/cuda/bind.h"
@@ -22,9 +22,9 @@ Result<TableRows> TableRowsOf(Binder& binder, WeightId table) {
   return rows;
 }
 
-ProjectedRow ProjectedRowOf(const EmbedRow& op, Binder& binder) {
+ProjectedRow ProjectedRowOf(std::span<const EmbeddingBin> bins, Binder& binder) {
   uint64_t max_cols = 0;
-  for (const EmbeddingBin& bin : op.bins) {
+  for (const EmbeddingBin& bin : bins) {
     if (!bin.projection) continue;
     max_cols = std::max(max_cols, Cols(binder.plan.weights[bin.table].shape));
   }
@@ -35,12 +35,18 @@ ProjectedRow ProjectedRowOf(const EmbedRow& op, Binder& binder) {
 }
 
 Nodes BindOp(const EmbedRow& op, Binder& binder) {
-  if (op.define) return BindDefineRow(op, binder);
+  std::vector<Node> nodes;
+  for (const DefineRows& unit : op.units) {
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<Node> of_unit, BindDefineRow(op, unit, binder));
+    nodes.insert(nodes.end(), of_unit.begin(), of_unit.end());
+  }
+  const std::vector<EmbeddingBin> bins = op.BinsWithoutUnit();
+  if (bins.empty()) return nodes;
   const Place out = binder.At(op.out);
-  const auto [row, code_scale] = ProjectedRowOf(op, binder);
+  const auto [row, code_scale] = ProjectedRowOf(bins, binder);
   std::vector<GatheredBin> gathered;
   std::vector<Node> products;
-  for (const EmbeddingBin& bin : op.bins) {
+  for (const EmbeddingBin& bin : bins) {
     GatheredBin from;
     from.tokens = {bin.first, bin.size};
     KINGLET_ASSIGN_OR_RETURN(from.table, TableRowsOf(binder, bin.table));
@@ -71,7 +77,7 @@ Nodes BindOp(const EmbedRow& op, Binder& binder) {
   for (const GatheredBin& bin : gathered) {
     gather.least_row_bytes = std::min(gather.least_row_bytes, bin.table.RowBytes());
   }
-  std::vector<Node> nodes = {MakeNode(gather)};
+  nodes.push_back(MakeNode(gather));
   nodes.insert(nodes.end(), products.begin(), products.end());
   return nodes;
 }

@@ -224,21 +224,21 @@ class DefineLayers {
 template <class T, class Map, class Functions>
 class DefineRowKernel {
  public:
-  // REQUIRES: op.define; `map` has the rows of op.bins.
-  DefineRowKernel(const EmbedRow& op, const BufferLayout& layout,
+  // REQUIRES: `map` has the rows of the unit's bins.
+  DefineRowKernel(const EmbedRow& op, const DefineRows& unit, const BufferLayout& layout,
                   std::span<const TensorView> weights, const ClaimBytes& claim, Map map,
                   Functions functions)
       : map_(std::move(map)),
-        layers_(std::make_shared<const DefineLayers<T, Functions>>(*op.define, weights, claim,
+        layers_(std::make_shared<const DefineLayers<T, Functions>>(unit, weights, claim,
                                                                    std::move(functions))),
-        cache_(op.define->cache),
+        cache_(unit.cache),
         scale_(static_cast<T>(op.scale)),
         out_(layout[op.out]),
-        work_(layout[op.define->work]),
-        rows_(layout[op.define->rows]),
-        row_index_(layout[op.define->row_index]) {}
+        work_(layout[unit.work]),
+        rows_(layout[unit.rows]),
+        row_index_(layout[unit.row_index]) {}
 
-  // Rows that a stream's cache lacks are computed together.
+  // Tokens of other bins are left alone. Rows that a stream's cache lacks are computed together.
   void operator()(std::span<StreamFrame> frames, Chunks /*all*/) const {
     std::array<StreamFrame*, Functions::kMostLanes> missing;
     size_t count = 0;
@@ -253,8 +253,12 @@ class DefineRowKernel {
     }
     Compute(std::span(missing).first(count));
   }
-  std::vector<MemoryRange> WeightMemory() const { return layers_->Memory(); }
-  std::vector<MemoryRange> TokenMemory(uint32_t token) const { return map_.TokenMemory(token); }
+  std::vector<MemoryRange> TokenMemory(uint32_t token) const {
+    std::vector<MemoryRange> memory = map_.TokenMemory(token);
+    if (memory.empty()) return memory;
+    for (const MemoryRange& range : layers_->Memory()) memory.push_back(range);
+    return memory;
+  }
 
  private:
   void Compute(std::span<StreamFrame* const> frames) const {
@@ -280,13 +284,33 @@ class DefineRowKernel {
   Slot out_, work_, rows_, row_index_;
 };
 
-// The kernel, with the memory that it reads.
-template <class Rows>
-Kernel DefineKernel(Rows kernel) {
+// The kernel of an EmbedRow with units. `make_unit(unit)` makes the DefineRowKernel of a unit,
+// `make_plain(bins)` the frame kernel of the bins without one.
+Kernel BindUnits(const EmbedRow& op, auto make_unit, auto make_plain) {
+  using Unit = decltype(make_unit(op.units[0]));
+  using Plain = decltype(make_plain(op.bins));
+  struct Rows {
+    std::vector<Unit> units;
+    std::optional<Plain> plain;
+    void operator()(std::span<StreamFrame> frames, Chunks all) const {
+      for (const Unit& unit : units) unit(frames, all);
+      if (!plain) return;
+      for (StreamFrame& frame : frames) (*plain)(frame);
+    }
+  };
+  Rows rows;
+  for (const DefineRows& unit : op.units) rows.units.push_back(make_unit(unit));
+  if (const auto plain = op.BinsWithoutUnit(); !plain.empty()) rows.plain = make_plain(plain);
   Kernel made;
-  made.phases.push_back({kernel});
-  made.weights = kernel.WeightMemory();
-  made.token_weights = [kernel](uint32_t token) { return kernel.TokenMemory(token); };
+  made.token_weights = [rows](uint32_t token) {
+    std::vector<MemoryRange> memory;
+    if (rows.plain) memory = rows.plain->TokenMemory(token);
+    for (size_t i = 0; memory.empty() && i < rows.units.size(); ++i) {
+      memory = rows.units[i].TokenMemory(token);
+    }
+    return memory;
+  };
+  made.phases.push_back({std::move(rows)});
   return made;
 }
 

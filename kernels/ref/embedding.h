@@ -152,10 +152,7 @@ class BinRows {
 template <class T>
 class EmbedRowKernel {
  public:
-  // REQUIRES: !op.define.
-  EmbedRowKernel(const EmbedRow& op, const Plan& plan, const BufferLayout& layout,
-                 WeightStore& store)
-      : rows_(op.bins, op.scale, plan, store), out_(layout[op.out]) {}
+  EmbedRowKernel(BinRows<T> rows, Slot out) : rows_(std::move(rows)), out_(out) {}
 
   void operator()(StreamFrame& frame) const { rows_.Row(frame.token, out_.At<T>(frame)); }
   std::vector<MemoryRange> TokenMemory(uint32_t token) const { return rows_.TokenMemory(token); }

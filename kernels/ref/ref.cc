@@ -45,12 +45,17 @@ struct Binder {
     return {EachFrame(CacheAppendKernel<T>(op, plan, layout))};
   }
   Kernel operator()(const EmbedRow& op) const {
-    if (op.define) {
-      return DefineKernel(DefineRowKernel<T, BinRows<T>, DefineFunctions<T>>(
-          op, layout, plan.weights, store.claim(), BinRows<T>(op.bins, 1, plan, store),
-          DefineFunctions<T>(*op.define, plan.weights, store.claim())));
-    }
-    return WithTokenWeights(EmbedRowKernel<T>(op, plan, layout, store));
+    const auto plain = [&](std::span<const EmbeddingBin> bins) {
+      return EmbedRowKernel<T>(BinRows<T>(bins, op.scale, plan, store), layout[op.out]);
+    };
+    if (op.units.empty()) return WithTokenWeights(plain(op.bins));
+    const auto unit = [&](const DefineRows& define) {
+      return DefineRowKernel<T, BinRows<T>, DefineFunctions<T>>(
+          op, define, layout, plan.weights, store.claim(),
+          BinRows<T>(op.BinsOf(define), 1, plan, store),
+          DefineFunctions<T>(define, plan.weights, store.claim()));
+    };
+    return BindUnits(op, unit, plain);
   }
   Kernel operator()(const LayerNorm& op) const {
     return WithWeights(LayerNormKernel<T>(op, layout, store));

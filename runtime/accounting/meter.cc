@@ -39,12 +39,13 @@ class NodeMeter {
   void operator()(const EmbedRow& op) const {
     const double made = path_.row_is_cached ? 0 : 1;
     const double width = Real(plan_.buffer(op.out).count);
-    const double mapped = op.define ? Real(op.define->unit.map_width) : width;
     OperationTally decode, rescale;
     bool decodes = false, rescales = false;
     for (size_t i = 0; i < op.bins.size(); ++i) {
       const EmbeddingBin& bin = op.bins[i];
       const double taken = i == path_.bin ? made : 0;
+      const DefineRows* const unit = UnitOf(op.units, i);
+      const double mapped = unit != nullptr ? Real(unit->unit.map_width) : width;
       const TensorView& table = plan_.weights[bin.table];
       const double cols = Real(Cols(table.shape));
       if (const CodedView* coded = table.coded()) {
@@ -76,9 +77,9 @@ class NodeMeter {
     }
     if (decodes) Add(".decode", decode);
     if (rescales) Add(".rescale", rescale);
-    if (op.define) {
-      Add(".map_scale", OperationTally{mapped, 0, 0} * made);
-      AddUnit(*op.define, made);
+    for (size_t i = 0; i < op.units.size(); ++i) {
+      const DefineRows& unit = op.units[i];
+      AddUnit(unit, UnitName(op.units.size(), i), &unit == UnitOf(op.units, path_.bin) ? made : 0);
     }
     Add(".scale", OperationTally{width, 0, 0} * made);
   }
@@ -270,10 +271,11 @@ class NodeMeter {
   void Add(const std::string& part, const OperationTally& tally) const {
     components_.push_back({name_ + part, tally, tally.multiplications, 1});
   }
-  void AddUnit(const DefineRows& define, double made) const {
+  void AddUnit(const DefineRows& define, const std::string& name, double made) const {
+    Add(name + ".map_scale", OperationTally{Real(define.unit.map_width), 0, 0} * made);
     for (size_t i = 0; i < define.unit.layers.size(); ++i) {
       const DefineOperations operations = OperationsOf(define.unit.layers[i]);
-      const std::string part = ".unit." + std::to_string(i);
+      const std::string part = name + "." + std::to_string(i);
       AddProducts(part, define.tensors[i].weight, operations.products * made);
       const auto add_some = [&](const char* what, const OperationTally& tally) {
         if (tally.Total() > 0) Add(part + what, tally * made);

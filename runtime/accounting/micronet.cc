@@ -112,7 +112,10 @@ class NodeRules {
       AddLinear(".projection." + std::to_string(i), *op.bins[i].projection, std::nullopt,
                 Frequency(i), BitsOf(plan_.weights, op.bins[i].table));
     }
-    if (op.define) AddUnit(*op.define);
+    for (size_t i = 0; i < op.units.size(); ++i) {
+      const DefineRows& unit = op.units[i];
+      AddUnit(unit, UnitName(op.units.size(), i), Frequency(unit.first_bin, unit.bin_count));
+    }
   }
 
   void operator()(const LayerNorm& op) const {
@@ -254,10 +257,12 @@ class NodeRules {
 
  private:
   // The fraction of tokens whose word is in the bin.
-  double Frequency(size_t bin) const {
-    if (bin_counts_.empty()) return 1;  // one bin (NeedsBinCounts)
-    const uint64_t tokens = std::accumulate(bin_counts_.begin(), bin_counts_.end(), uint64_t{0});
-    return Real(bin_counts_[bin]) / Real(tokens);
+  double Frequency(size_t first_bin, size_t bins = 1) const {
+    if (bin_counts_.empty()) return 1;  // NeedsBinCounts
+    const auto sum = [](std::span<const uint64_t> counts) {
+      return Real(std::accumulate(counts.begin(), counts.end(), uint64_t{0}));
+    };
+    return sum(bin_counts_.subspan(first_bin, bins)) / sum(bin_counts_);
   }
   // `bits` are those of the wider operand of the multiplications, 32 for floats.
   void Add(const std::string& part, const OperationTally& tally, int bits = kFloatBits) const {
@@ -269,24 +274,28 @@ class NodeRules {
   }
   // The groups of a DeFINE layer are linear layers, which may share a matrix or a bias. A sigmoid
   // or tanh is a function of one number.
-  void AddUnit(const DefineRows& define) const {
+  void AddUnit(const DefineRows& define, const std::string& name, double frequency) const {
     for (size_t i = 0; i < define.unit.layers.size(); ++i) {
       const DefineLayer& layer = define.unit.layers[i];
       const DefineTensors& tensors = define.tensors[i];
-      const std::string part = ".unit." + std::to_string(i);
+      const std::string part = name + "." + std::to_string(i);
       const double out = Real(layer.out), groups = Real(layer.groups);
       const bool shared = layer.weights == DefineLayer::Weights::kShared;
-      AddLinear(part, tensors.weight, std::nullopt, shared ? groups : 1, kFloatBits);
+      AddLinear(part, tensors.weight, std::nullopt, frequency * (shared ? groups : 1), kFloatBits);
       if (tensors.bias) {
         const bool repeated = layer.bias == DefineLayer::Bias::kShared;
-        const double used = Real(nonzeros_[*tensors.bias]) * (repeated ? groups : 1);
+        const double used = Real(nonzeros_[*tensors.bias]) * (repeated ? groups : 1) * frequency;
         components_.back().operations.additions += used;
       }
-      if (layer.norm != DefineLayer::Norm::kNone) Add(part + ".norm", LayerNormalisation(out));
-      if (layer.activation != DefineLayer::Activation::kNone) {
-        Add(part + ".activation", OperationsOf(layer).activation);
+      if (layer.norm != DefineLayer::Norm::kNone) {
+        Add(part + ".norm", LayerNormalisation(out) * frequency);
       }
-      if (layer.residual != DefineLayer::Residual::kNone) Add(part + ".residual", Residual(out));
+      if (layer.activation != DefineLayer::Activation::kNone) {
+        Add(part + ".activation", OperationsOf(layer).activation * frequency);
+      }
+      if (layer.residual != DefineLayer::Residual::kNone) {
+        Add(part + ".residual", Residual(out) * frequency);
+      }
     }
   }
   // `bits` are those of the input.
@@ -334,10 +343,11 @@ class StorageRules {
       Charge(bin.table);
       if (bin.projection) Charge(*bin.projection);
     }
-    if (!op.define) return;
-    for (const DefineTensors& tensors : op.define->tensors) {
-      Charge(tensors.weight);
-      if (tensors.bias) Charge(*tensors.bias);
+    for (const DefineRows& unit : op.units) {
+      for (const DefineTensors& tensors : unit.tensors) {
+        Charge(tensors.weight);
+        if (tensors.bias) Charge(*tensors.bias);
+      }
     }
   }
   // Gain and bias could be folded into the layer that follows: free.
@@ -455,10 +465,14 @@ double MicronetCount::Score() const {
 }
 
 bool NeedsBinCounts(const Plan& plan) {
-  const std::vector<EmbeddingBin>& bins = EmbeddingOf(plan).bins;
-  return bins.size() > 1 && std::any_of(bins.begin(), bins.end(), [&](const EmbeddingBin& bin) {
-           return bin.projection || SumsSubVectors(plan.weights[bin.table]);
-         });
+  const EmbedRow& embedding = EmbeddingOf(plan);
+  const size_t bins = embedding.bins.size();
+  const auto differs = [&](const EmbeddingBin& bin) {
+    return bin.projection || SumsSubVectors(plan.weights[bin.table]);
+  };
+  const auto is_of_some = [&](const DefineRows& unit) { return unit.bin_count < bins; };
+  return bins > 1 && (std::ranges::any_of(embedding.bins, differs) ||
+                      std::ranges::any_of(embedding.units, is_of_some));
 }
 
 TranslationMeans MeansOf(const Plan& plan, const Trace& encoder, const Trace& decoder) {

@@ -54,7 +54,7 @@ class NodeTracer {
     Write(op.tokens, slot, 1);
   }
   void operator()(const EmbedRow& op) const {
-    if (const auto& define = op.define) {
+    if (const DefineRows* const define = UnitOf(op.units, path_.bin)) {
       const uint64_t width = buffers_.Size(op.out);
       // Counted as in the first set and slot of the row cache, because all have the same size.
       Read(define->row_index, 0, 2 * define->cache.ways);

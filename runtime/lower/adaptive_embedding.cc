@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "runtime/lower/blocks.h"
@@ -7,15 +7,15 @@ namespace kinglet {
 
 void LowerEmbedding(const AdaptiveEmbedding& block, BufferId residual, PlanBuilder& builder) {
   EmbedRow row{block.bins, block.scale, residual};
-  if (const auto& kept = block.define) {
-    const uint32_t tokens = block.bins.back().first + block.bins.back().size;
-    const auto cache = RowCacheShape::Of(kept->cache_rows, tokens);
-    row.define = DefineRows{kept->unit,
-                            kept->tensors,
-                            cache,
-                            builder.Floats(block.name + ".unit", DefineWork(kept->unit).total),
-                            builder.Floats(block.name + ".rows", cache.rows() * block.width),
-                            builder.ScratchUint32s(block.name + ".row_index", cache.index_size())};
+  for (const KeptDefineUnit& kept : block.units) {
+    uint32_t tokens = 0;
+    for (uint32_t i = 0; i < kept.bin_count; ++i) tokens += block.bins[kept.first_bin + i].size;
+    const auto cache = RowCacheShape::Of(kept.cache_rows, tokens);
+    const std::string name = block.name + UnitName(block.units.size(), row.units.size());
+    row.units.push_back({kept.first_bin, kept.bin_count, kept.unit, kept.tensors, cache,
+                         builder.Floats(name, DefineWork(kept.unit).total),
+                         builder.Floats(name + ".rows", cache.rows() * block.width),
+                         builder.ScratchUint32s(name + ".row_index", cache.index_size())});
   }
   builder.AddNode(block.name, std::move(row));
 }

@@ -263,8 +263,8 @@ TEST(OpenNmtFiles, UnitsThatAreKept) {
   const auto* encoder = FindBlock<TransformerEncoder>(description);
   for (const AdaptiveEmbedding* embedding :
        {&encoder->embedding, FindBlock<AdaptiveEmbedding>(description)}) {
-    ASSERT_TRUE(embedding->define);
-    EXPECT_EQ(embedding->define->cache_rows, 4u);
+    ASSERT_EQ(embedding->units.size(), 1u);
+    EXPECT_EQ(embedding->units[0].cache_rows, 4u);
     EXPECT_EQ(embedding->bins.size(), 2u);
   }
   const auto expected = *ReadIdLines(define + "/beam3.txt");

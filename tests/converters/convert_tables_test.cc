@@ -267,5 +267,61 @@ TEST_F(Replaced, RefusalsSayWhatWouldFit) {
   EXPECT_TRUE(Converted(dpq + R"("responses"}})").ok());
 }
 
+// A Transformer-XL whose input has bins of three widths, each with a projection. Units in the
+// place of two of them give the same results whether they stay or become tables.
+TEST(UnitsInBins, GiveTheResultsOfTheirTables) {
+  const TemporaryFolder folder;
+  std::filesystem::copy(Data("transformer-xl-variants/kimi-untied/model.pt"),
+                        folder.Path("model.pt"));
+  ConvertOptions options;
+  options.checkpoint = folder.Path("model.pt");
+  options.output = folder.Path("plain.kgl");
+  ASSERT_TRUE(Convert(options).ok());
+  const auto plain = *ModelFile::Open(options.output);
+  const auto& bins = FindBlock<AdaptiveEmbedding>(plain->description())->bins;
+  ASSERT_GE(bins.size(), 3U);
+  TinyTensors tensors;
+  std::string tables;
+  for (const size_t bin : {size_t{0}, bins.size() - 1}) {
+    const std::string number = std::to_string(bin);
+    tensors.Floats("map" + number, {bins[bin].size, 3});
+    tensors.Floats("wide" + number, {3, 6});
+    tensors.Floats("out" + number, {9, Cols(plain->tensors()[bins[bin].table].shape)});
+    tables += std::string(tables.empty() ? "" : ", ") + "\"word_emb.emb_layers." + number +
+              R"(.weight": {"define": {"map": [{"scale": 1, "table": "t.map)" + number +
+              R"("}], "entry_layers": 0, "every_layer": {"layout": "in_out", "residual": "none"},
+                "layers": [{"groups": 1, "weight": "t.wide)" +
+              number + R"(", "activation": "gelu"},
+                {"groups": 1, "skip": "concatenate", "order": "input_first", "activation": "none",
+                 "weight": "t.out)" +
+              number + "\"}]}}";
+  }
+  folder.Write("tables", tensors.Safetensors());
+  options.recipe = folder.Write(
+      "recipe.json",
+      R"({"family": "transformer-xl", "sources": {"t": "tables"}, "tables": {)" + tables + "}}");
+  const std::vector<uint32_t> ids = {1, 47, 30, 2, 7, 7, 40, 47, 46, 3};
+  const auto distributions = [&](const std::string& name) {
+    options.output = folder.Path(name);
+    const auto summary = Convert(options);
+    EXPECT_TRUE(summary.ok()) << summary.status().message();
+    return summary.ok() ? DistributionsOfEveryBackend(options.output, ids)
+                        : LogProbabilitiesOfAll();
+  };
+  const LogProbabilitiesOfAll of_tables = distributions("tables.kgl");
+  options.define_cache_rows = 2;
+  const LogProbabilitiesOfAll of_units = distributions("units.kgl");
+  const auto kept = *ModelFile::Open(options.output);
+  const auto* embedding = FindBlock<AdaptiveEmbedding>(kept->description());
+  ASSERT_EQ(embedding->units.size(), 2U);
+  EXPECT_EQ(embedding->units[1].first_bin, bins.size() - 1);
+  ASSERT_EQ(of_units.size(), of_tables.size());
+  for (size_t t = 0; t < of_units.size(); ++t) {
+    for (size_t word = 0; word < of_units[t].size(); ++word) {
+      EXPECT_NEAR(of_units[t][word], of_tables[t][word], 1e-5);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kinglet::convert_tables_test

@@ -118,10 +118,10 @@ ExactRows VectorsOf(const AdaptiveEmbedding& embedding, const ModelDraft& draft,
       }
       for (double& entry : x) entry *= embedding.bins[b].scale;
       const std::vector<double> e = x;
-      for (size_t l = 0; embedding.define && l < embedding.define->tensors.size(); ++l) {
-        const DefineTensors& layer = embedding.define->tensors[l];
-        x = LayerOf(embedding.define->unit.layers[l], values(layer.weight), values(layer.bias), e,
-                    x);
+      const KeptDefineUnit* const unit = UnitOf(embedding.units, b);
+      for (size_t l = 0; unit != nullptr && l < unit->tensors.size(); ++l) {
+        const DefineTensors& layer = unit->tensors[l];
+        x = LayerOf(unit->unit.layers[l], values(layer.weight), values(layer.bias), e, x);
       }
       all.values.insert(all.values.end(), x.begin(), x.end());
       ++all.words;
@@ -161,7 +161,7 @@ void MakeDense(const ModelFile& file, AdaptiveEmbedding& embedding, ModelDraft& 
   draft.tensors.push_back({embedding.name + " decoded", {rows.words, 2 * width}, table, false});
   draft.tensors.push_back({embedding.name + " sums", {width, 2 * width}, projection, false});
   embedding.bins = {{0, static_cast<uint32_t>(rows.words), id, id + 1}};
-  embedding.define.reset();
+  embedding.units.clear();
 }
 
 }  // namespace

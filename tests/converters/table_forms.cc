@@ -178,6 +178,27 @@ class FormsMaker {
                  "}}, \"projection\": " + Floats("bands.1.projection", {4, 2}) + "}]" + layers +
                  ", \"cache_rows\": 3");
     forms_.push_back({"define-kept-bands", "\"table\": " + bands, output, ""});
+    AddUnitsInBins(layers, output);
+  }
+
+  // Two kept units with a dense bin between them; the second one's output is projected.
+  void AddUnitsInBins(const std::string& layers, const std::string& output) {
+    const uint64_t third = words_ / 3, rest = words_ - 2 * third;
+    const auto unit = [&](const std::string& name, uint64_t words, const std::string& of_unit,
+                          const std::string& rows) {
+      return Form("define", R"("map": [{"scale": 1, "table": )" + Floats(name, {words, 4}, 1) +
+                                "}]" + of_unit + ", \"cache_rows\": " + rows);
+    };
+    const std::string narrow =
+        R"(, "layers": [{"layout": "in_out", "groups": 1, "residual": "none", "activation": "gelu",
+             "weight": )" +
+        Floats("last.weight", {4, 7}) + "}]";
+    forms_.push_back({"define-kept-in-bins",
+                      R"("bins": [{"table": )" + unit("first.map", third, layers, "2") +
+                          R"(}, {"table": )" + Floats("between", {third, width_}, 1) +
+                          R"(}, {"table": )" + unit("last.map", rest, narrow, "1000") +
+                          R"(, "projection": )" + Floats("last.projection", {width_, 7}) + "}]",
+                      output, ""});
   }
 
   // Adaptive input and softmax: a dense band, and a coded one with a projection.

@@ -157,7 +157,7 @@ TEST(ReferenceDefine, EqualsPyTorchWithItsUnitKept) {
                    "golden_f64.tsv --ids " + data + "tokens.txt --tolerance 1e-6");
     ASSERT_EQ(converted.exit_status, 0) << converted.error;
     const auto inspected = folder.Run("inspect m.kgl --json").Json().at(0);
-    const auto& unit = inspected["blocks"][0]["define"];
+    const auto& unit = inspected["blocks"][0]["units"][0];
     EXPECT_EQ(std::to_string(unit["cache_rows"].get<uint64_t>()), rows);
     EXPECT_EQ(unit["layers"].size(), 4u);
     for (const std::string rules : {"executed", "micronet-2019"}) {

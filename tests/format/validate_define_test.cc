@@ -14,7 +14,7 @@ namespace {
 // A shuffled unit with both norms, between a Map of two bins and a recurrent decoder.
 ModelDraft GoodDraft() { return TinyDefine({.unit = DefineUnits()[2].unit, .cache_rows = 7}); }
 
-editable::DefineUnitT& Unit(EditableFile& file) { return *file.Embedding().define; }
+editable::DefineUnitT& Unit(EditableFile& file) { return *file.Embedding().units[0]; }
 
 TEST(DefineUnitInFile, ComesBackAsItWasWritten) {
   for (const NamedUnit& named : DefineUnits()) {
@@ -25,70 +25,72 @@ TEST(DefineUnitInFile, ComesBackAsItWasWritten) {
     ASSERT_TRUE(file.ok()) << named.name << ": " << file.status().message();
     const auto& written = *FindBlock<AdaptiveEmbedding>(draft.description);
     const auto& read = *FindBlock<AdaptiveEmbedding>((*file)->description());
-    ASSERT_TRUE(read.define);
-    EXPECT_EQ(read.define->unit, written.define->unit) << named.name;
-    EXPECT_EQ(read.define->cache_rows, 9U);
+    ASSERT_EQ(read.units.size(), 1U);
+    EXPECT_EQ(read.units[0].unit, written.units[0].unit) << named.name;
+    EXPECT_EQ(read.units[0].cache_rows, 9U);
     EXPECT_EQ(read.bins[0].scale, 1);
     EXPECT_EQ(read.bins[1].scale, 2);
-    for (size_t i = 0; i < written.define->tensors.size(); ++i) {
-      EXPECT_EQ(read.define->tensors[i].weight, written.define->tensors[i].weight);
-      EXPECT_EQ(read.define->tensors[i].bias, written.define->tensors[i].bias);
-      EXPECT_EQ(read.define->tensors[i].norm_gain, written.define->tensors[i].norm_gain);
-      EXPECT_EQ(read.define->tensors[i].norm_offset, written.define->tensors[i].norm_offset);
+    for (size_t i = 0; i < written.units[0].tensors.size(); ++i) {
+      EXPECT_EQ(read.units[0].tensors[i].weight, written.units[0].tensors[i].weight);
+      EXPECT_EQ(read.units[0].tensors[i].bias, written.units[0].tensors[i].bias);
+      EXPECT_EQ(read.units[0].tensors[i].norm_gain, written.units[0].tensors[i].norm_gain);
+      EXPECT_EQ(read.units[0].tensors[i].norm_offset, written.units[0].tensors[i].norm_offset);
     }
   }
 }
 
 TEST(DefineUnitInFile, IsRefusedWhereItDoesNotFit) {
   const HostileEdit edits[] = {
-      {"block embedding, unit, map width", [](EditableFile& f) { Unit(f).map_width = 0; }},
-      {"block embedding, unit, map width", [](EditableFile& f) { Unit(f).map_width = UINT32_MAX; }},
+      {"block embedding, unit 0, map width", [](EditableFile& f) { Unit(f).map_width = 0; }},
+      {"block embedding, unit 0, map width",
+       [](EditableFile& f) { Unit(f).map_width = UINT32_MAX; }},
       {"block embedding, bin 0, table",
        [](EditableFile& f) {
          // A unit that is consistent, but for a wider Map.
          Unit(f).map_width = 18;
          Unit(f).layers.erase(Unit(f).layers.begin());
        }},
-      {"block embedding, unit, entry layers", [](EditableFile& f) { Unit(f).entry_layers = 4; }},
-      {"block embedding, unit, cache rows", [](EditableFile& f) { Unit(f).cache_rows = 0; }},
-      {"block embedding, unit, cache rows",
+      {"block embedding, unit 0, entry layers", [](EditableFile& f) { Unit(f).entry_layers = 4; }},
+      {"block embedding, unit 0, cache rows", [](EditableFile& f) { Unit(f).cache_rows = 0; }},
+      {"block embedding, unit 0, cache rows",
        [](EditableFile& f) { Unit(f).cache_rows = UINT32_MAX; }},
-      {"block embedding, unit, output", [](EditableFile& f) { Unit(f).layers.pop_back(); }},
-      {"block embedding, unit, layers",
+      {"block embedding, unit 0, output", [](EditableFile& f) { Unit(f).layers.pop_back(); }},
+      {"block embedding, unit 0, layers",
        [](EditableFile& f) {
          auto& layers = Unit(f).layers;
          while (layers.size() <= kMaxLayers) {
            layers.push_back(std::make_unique<editable::DefineLayerT>(*layers[0]));
          }
        }},
-      {"block embedding, unit, layer 1, groups",
+      {"block embedding, unit 0, layer 1, groups",
        [](EditableFile& f) { Unit(f).layers[1]->groups = 0; }},
-      {"block embedding, unit, layer 1, groups",
+      {"block embedding, unit 0, layer 1, groups",
        [](EditableFile& f) { Unit(f).layers[1]->groups = 5; }},
-      {"block embedding, unit, layer 0, out",
+      {"block embedding, unit 0, layer 0, out",
        [](EditableFile& f) { Unit(f).layers[0]->out = UINT32_MAX; }},
-      {"block embedding, unit, layer 0, out", [](EditableFile& f) { Unit(f).layers[0]->out = 0; }},
-      {"block embedding, unit, layer 0, skip",
+      {"block embedding, unit 0, layer 0, out",
+       [](EditableFile& f) { Unit(f).layers[0]->out = 0; }},
+      {"block embedding, unit 0, layer 0, skip",
        [](EditableFile& f) { Unit(f).layers[0]->skip = editable::DefineSkip::Mix; }},
-      {"block embedding, unit, layer 1, out",
+      {"block embedding, unit 0, layer 1, out",
        [](EditableFile& f) {
          Unit(f).layers[1]->residual = editable::DefineResidual::AfterActivation;
        }},
-      {"block embedding, unit, layer 0, norm epsilon",
+      {"block embedding, unit 0, layer 0, norm epsilon",
        [](EditableFile& f) { Unit(f).layers[0]->norm_epsilon = 0; }},
-      {"block embedding, unit, layer 0, weight",
+      {"block embedding, unit 0, layer 0, weight",
        [](EditableFile& f) { Unit(f).layers[0]->weight = 10'000; }},
-      {"block embedding, unit, layer 0, weight",
+      {"block embedding, unit 0, layer 0, weight",
        [](EditableFile& f) { Unit(f).layers[0]->weights = editable::DefineSharing::Shared; }},
-      {"block embedding, unit, layer 0, bias",
+      {"block embedding, unit 0, layer 0, bias",
        [](EditableFile& f) { Unit(f).layers[0]->bias = UINT32_MAX; }},
-      {"block embedding, unit, layer 0, bias",
+      {"block embedding, unit 0, layer 0, bias",
        [](EditableFile& f) { Unit(f).layers[0]->bias_sharing = editable::DefineSharing::Shared; }},
-      {"block embedding, unit, layer 0, norm gain",
+      {"block embedding, unit 0, layer 0, norm gain",
        [](EditableFile& f) { Unit(f).layers[0]->norm_gain = Unit(f).layers[1]->norm_gain; }},
-      {"block embedding, unit, layer 0, norm offset",
+      {"block embedding, unit 0, layer 0, norm offset",
        [](EditableFile& f) { Unit(f).layers[0]->norm_offset = Unit(f).layers[0]->weight; }},
-      {"block embedding, unit, layer 2, norm gain",
+      {"block embedding, unit 0, layer 2, norm gain",
        [](EditableFile& f) { Unit(f).layers[2]->norm_gain = Unit(f).layers[1]->norm_gain; }},
       {"block embedding, bin 1, scale", [](EditableFile& f) { f.Embedding().bins[1]->scale = 0; }},
   };
@@ -97,21 +99,21 @@ TEST(DefineUnitInFile, IsRefusedWhereItDoesNotFit) {
 
 TEST(DefineUnitInFile, EnumeratorsAreInRange) {
   const HostileEdit edits[] = {
-      {"unit, layer 1, weights",
+      {"unit 0, layer 1, weights",
        [](EditableFile& f) { Unit(f).layers[1]->weights = editable::DefineSharing(2); }},
-      {"unit, layer 1, bias sharing",
+      {"unit 0, layer 1, bias sharing",
        [](EditableFile& f) { Unit(f).layers[1]->bias_sharing = editable::DefineSharing(2); }},
-      {"unit, layer 1, shuffle",
+      {"unit 0, layer 1, shuffle",
        [](EditableFile& f) { Unit(f).layers[1]->shuffle = editable::DefineShuffle(3); }},
-      {"unit, layer 1, norm",
+      {"unit 0, layer 1, norm",
        [](EditableFile& f) { Unit(f).layers[1]->norm = editable::DefineNorm(3); }},
-      {"unit, layer 1, activation",
+      {"unit 0, layer 1, activation",
        [](EditableFile& f) { Unit(f).layers[1]->activation = editable::DefineActivation(6); }},
-      {"unit, layer 1, skip",
+      {"unit 0, layer 1, skip",
        [](EditableFile& f) { Unit(f).layers[1]->skip = editable::DefineSkip(3); }},
-      {"unit, layer 1, order",
+      {"unit 0, layer 1, order",
        [](EditableFile& f) { Unit(f).layers[1]->order = editable::DefineOrder(2); }},
-      {"unit, layer 1, residual",
+      {"unit 0, layer 1, residual",
        [](EditableFile& f) { Unit(f).layers[1]->residual = editable::DefineResidual(3); }},
   };
   ExpectRefused(edits, EditableFile::FromDraft(GoodDraft()));
@@ -121,10 +123,10 @@ TEST(DefineUnitInFile, EnumeratorsAreInRange) {
 TEST(DefineUnitInDraft, IsRefusedWithoutItsTensors) {
   ModelDraft draft = GoodDraft();
   auto& embedding = std::get<AdaptiveEmbedding>(draft.description.blocks[0]);
-  embedding.define->tensors.pop_back();
+  embedding.units[0].tensors.pop_back();
   const auto bytes = SerialiseModel(draft);
   ASSERT_FALSE(bytes.ok());
-  EXPECT_NE(bytes.status().message().find("unit, layers with tensors: expected 3, found 2"),
+  EXPECT_NE(bytes.status().message().find("unit 0, layers with tensors: expected 3, found 2"),
             std::string::npos)
       << bytes.status().message();
 }

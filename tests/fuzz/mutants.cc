@@ -112,7 +112,8 @@ void ChangeList(List& list, Chance& chance) {
 
 void ChangeEmbedding(editable::AdaptiveEmbeddingT& embedding, Chance& chance) {
   ChangeList(embedding.bins, chance);
-  if (embedding.define) ChangeList(embedding.define->layers, chance);
+  ChangeList(embedding.units, chance);
+  for (const auto& unit : embedding.units) ChangeList(unit->layers, chance);
 }
 
 void ChangeLists(EditableFile& file, Chance& chance) {

@@ -34,11 +34,11 @@ std::vector<float> TableOf(const ModelDraft& draft) {
                    values(bin.projection)});
   }
   std::vector<DefineWeights> weights;
-  for (const DefineTensors& tensors : embedding.define->tensors) {
+  for (const DefineTensors& tensors : embedding.units[0].tensors) {
     weights.push_back({values(tensors.weight), values(tensors.bias), values(tensors.norm_gain),
                        values(tensors.norm_offset)});
   }
-  const auto table = DefineTable(map, embedding.define->unit, weights, 1);
+  const auto table = DefineTable(map, embedding.units[0].unit, weights, 1);
   EXPECT_TRUE(table.ok()) << table.status().message();
   return table.ok() ? *table : std::vector<float>();
 }
@@ -213,7 +213,7 @@ TEST(DefineRows, ACachedRowIsAllThatIsRead) {
     return sum;
   };
   const auto& embedding = *FindBlock<AdaptiveEmbedding>(model->file().description());
-  EXPECT_EQ(bytes(false, true), 4 * (ParameterCount(embedding.define->unit) + 12));
+  EXPECT_EQ(bytes(false, true), 4 * (ParameterCount(embedding.units[0].unit) + 12));
   EXPECT_EQ(bytes(true, true), 0U);
   EXPECT_EQ(bytes(true, false), 4U * embedding.width + 8);  // the row and its entry
   EXPECT_EQ(bytes(false, false), 8U);

@@ -44,7 +44,8 @@ class DefineModelBuilder : TensorMaker {
     embedding.bins = {{0, 10, 0, std::nullopt},
                       {10, words - 10, Matrix("map.1", words - 10, 3),
                        Matrix("map.1.projection", unit_.map_width, 3), 0, 2}};
-    embedding.define = KeptDefineUnit{unit_, {}, options_.cache_rows};
+    KeptDefineUnit& kept =
+        embedding.units.emplace_back(KeptDefineUnit{0, 2, unit_, {}, options_.cache_rows});
     for (size_t i = 0; i < unit_.layers.size(); ++i) {
       const std::string name = "unit." + std::to_string(i) + ".";
       const DefineShapes shapes = ShapesOf(unit_.layers[i]);
@@ -53,7 +54,7 @@ class DefineModelBuilder : TensorMaker {
       tensors.bias = Vector(name + "bias", shapes.bias, 0);
       tensors.norm_gain = Vector(name + "norm_gain", shapes.norm_gain, 1);
       tensors.norm_offset = Vector(name + "norm_offset", shapes.norm_offset, 0);
-      embedding.define->tensors.push_back(tensors);
+      kept.tensors.push_back(tensors);
     }
   }
 

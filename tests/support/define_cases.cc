@@ -10,18 +10,20 @@
 namespace kinglet {
 namespace {
 
-// Adds the buffers that a unit's row needs and the node that makes the row.
-OpCase Finished(CaseBuilder& builder, EmbedRow op, DefineRows define, uint32_t cache_rows,
-                double tolerance, uint32_t token) {
-  const uint64_t width = OutputWidth(define.unit);
-  const auto words = static_cast<uint32_t>(op.bins.back().first + op.bins.back().size);
-  define.cache = RowCacheShape::Of(cache_rows, words);
+// Adds the buffers that the units' rows need and the node that makes the row.
+OpCase Finished(CaseBuilder& builder, EmbedRow op, uint32_t cache_rows, double tolerance,
+                uint32_t token) {
+  const uint64_t width = OutputWidth(op.units[0].unit);
   op.out = builder.Floats("out", width, Fill::kRandom);
-  define.work = builder.Floats("work", DefineWork(define.unit).total, Fill::kZero);
-  define.rows = builder.Floats("rows", define.cache.rows() * width, Fill::kZero);
-  define.row_index =
-      builder.GivenTokens("row_index", std::vector<int32_t>(define.cache.index_size()));
-  op.define = std::move(define);
+  for (DefineRows& define : op.units) {
+    uint32_t words = 0;
+    for (const EmbeddingBin& bin : op.BinsOf(define)) words += bin.size;
+    define.cache = RowCacheShape::Of(cache_rows, words);
+    define.work = builder.Floats("work", DefineWork(define.unit).total, Fill::kZero);
+    define.rows = builder.Floats("rows", define.cache.rows() * width, Fill::kZero);
+    define.row_index =
+        builder.GivenTokens("row_index", std::vector<int32_t>(define.cache.index_size()));
+  }
   return builder.Finish(op, tolerance, 0, token);
 }
 
@@ -36,6 +38,41 @@ struct RandomUnit {
   uint32_t token;
 };
 
+// A unit of random values, whose Map layer is the bins from `first_bin` on.
+DefineRows RandomRows(CaseBuilder& builder, const RandomUnit& unit, uint32_t first_bin,
+                      uint32_t bins) {
+  DefineRows define{};
+  define.first_bin = first_bin;
+  define.bin_count = bins;
+  define.unit = unit.named.unit;
+  for (const DefineLayer& layer : define.unit.layers) {
+    const DefineShapes shapes = ShapesOf(layer);
+    define.tensors.push_back(
+        {builder.Matrix(shapes.weight[0], shapes.weight[1], unit.storage, unit.bits),
+         VectorOf(builder, shapes.bias), VectorOf(builder, shapes.norm_gain),
+         VectorOf(builder, shapes.norm_offset)});
+  }
+  return define;
+}
+
+// Bins without a unit around two units of one and two bins.
+OpCase MixedCase(const RandomUnit& unit) {
+  const uint64_t n = unit.named.unit.map_width, width = OutputWidth(unit.named.unit);
+  CaseBuilder builder(CaseName("EmbedRow.units", {unit.bits, unit.token}), unit.token + 1);
+  const auto matrix = [&](uint64_t rows, uint64_t cols) {
+    return builder.Matrix(rows, cols, unit.storage, unit.bits);
+  };
+  EmbedRow op{};
+  op.scale = 0.75;
+  op.bins = {{0, 3, matrix(3, width), std::nullopt},
+             {3, 4, matrix(4, n), std::nullopt, 0, 2},
+             {7, 2, matrix(2, 5), matrix(width, 5)},
+             {9, 4, matrix(4, 7), matrix(n, 7)},
+             {13, 2, matrix(2, n), std::nullopt}};
+  op.units = {RandomRows(builder, unit, 1, 1), RandomRows(builder, unit, 3, 2)};
+  return Finished(builder, std::move(op), 2, 1e-7, unit.token);
+}
+
 OpCase RandomCase(const std::string& prefix, const RandomUnit& unit) {
   const DefineUnit& declared = unit.named.unit;
   CaseBuilder builder(CaseName(prefix + "." + unit.named.name,
@@ -47,16 +84,8 @@ OpCase RandomCase(const std::string& prefix, const RandomUnit& unit) {
   op.bins = {{0, 5, builder.Matrix(5, n, unit.storage, unit.bits), std::nullopt, 0, 3},
              {5, 4, builder.Matrix(4, 7, unit.storage, unit.bits),
               builder.Matrix(n, 7, unit.storage, unit.bits)}};
-  DefineRows define{};
-  define.unit = declared;
-  for (const DefineLayer& layer : declared.layers) {
-    const DefineShapes shapes = ShapesOf(layer);
-    define.tensors.push_back(
-        {builder.Matrix(shapes.weight[0], shapes.weight[1], unit.storage, unit.bits),
-         VectorOf(builder, shapes.bias), VectorOf(builder, shapes.norm_gain),
-         VectorOf(builder, shapes.norm_offset)});
-  }
-  return Finished(builder, std::move(op), std::move(define), 2, 1e-7, unit.token);
+  op.units = {RandomRows(builder, unit, 0, 2)};
+  return Finished(builder, std::move(op), 2, 1e-7, unit.token);
 }
 
 }  // namespace
@@ -75,6 +104,7 @@ OpCase DefineRowCase(const NamedUnit& named, const std::vector<float>& map,
   op.bins = {{0, static_cast<uint32_t>(words), *add({words, named.unit.map_width}, map),
               std::nullopt, 0, named.map_scale}};
   DefineRows define{};
+  define.bin_count = 1;
   define.unit = named.unit;
   for (size_t i = 0; i < layers.size(); ++i) {
     const DefineShapes shapes = ShapesOf(named.unit.layers[i]);
@@ -83,7 +113,8 @@ OpCase DefineRowCase(const NamedUnit& named, const std::vector<float>& map,
                               add(shapes.norm_gain, layers[i].norm_gain),
                               add(shapes.norm_offset, layers[i].norm_offset)});
   }
-  return Finished(builder, std::move(op), std::move(define), cache_rows, kNotComparable, token);
+  op.units.push_back(std::move(define));
+  return Finished(builder, std::move(op), cache_rows, kNotComparable, token);
 }
 
 void AddDefineEdges(std::vector<OpCase>& cases) {
@@ -92,6 +123,10 @@ void AddDefineEdges(std::vector<OpCase>& cases) {
       cases.push_back(RandomCase("EmbedRow.define", {named, Storage::kF32, 0, token}));
       cases.push_back(RandomCase("EmbedRow.define", {named, Storage::kPerRow, 9, token}));
     }
+  }
+  for (const uint32_t token : {1U, 4U, 8U, 10U, 14U}) {
+    cases.push_back(MixedCase({DefineUnits()[4], Storage::kF32, 0, token}));
+    cases.push_back(MixedCase({DefineUnits()[4], Storage::kPerRow, 9, token}));
   }
   const NamedUnit none{"none", {kDefineMapWidth, 0, {}}};
   cases.push_back(RandomCase("EmbedRow.define", {none, Storage::kF16, 0, 6}));

@@ -12,6 +12,7 @@
 
 #include "runtime/typing/user_words_file.h"
 #include "tests/support/classifier_builder.h"
+#include "tests/support/define_builder.h"
 #include "tests/support/masked_builder.h"
 #include "tests/support/translation_builder.h"
 #include "tests/tools/run_command.h"
@@ -61,6 +62,7 @@ void WriteFiles(const CommandFolder& folder) {
   folder.WriteModel("pieces.kgl", pieces);
   folder.WriteModel("translation.kgl", TinyTranslation());
   folder.WriteModel("vectors.kgl", TinyClassifier({.classes = 0}));
+  folder.WriteModel("units.kgl", TinyDefine());
   folder.WriteModel("classifier.kgl", TinyClassifier({}));
   folder.WriteModel("masked.kgl", TinyMasked({.scores = 3}));
   folder.WriteModel("next.kgl", TinyMasked({.scores = 2, .scored = ScoredPart::kNextSentence}));

@@ -4,8 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "converters/passes/define/define_table.h"
+#include "format/block_fields.h"
 #include "runtime/embedder.h"
 #include "tests/support/classifier_builder.h"
+#include "tests/support/define_builder.h"
 #include "tests/tools/run_command.h"
 
 namespace kinglet::embed_test {
@@ -55,6 +58,66 @@ TEST_F(EmbedTest, AnyModelHasVectors) {
     }
   }
   EXPECT_EQ(folder_.Run("embed words.kgl --ids ids.txt").Lines().size(), 4U);
+}
+
+// The layers of a unit in one of two bins, against the converter's evaluation in double precision.
+TEST_F(EmbedTest, LayersOfAUnit) {
+  ModelDraft draft = TinyDefine({.cache_rows = 3, .decoder = false});
+  auto& embedding = std::get<AdaptiveEmbedding>(draft.description.blocks[0]);
+  KeptDefineUnit& kept = embedding.units[0];
+  const EmbeddingBin map = embedding.bins[0];  // words 0 to 9
+  DefineUnit unit = kept.unit;
+  const auto values = [&](const std::optional<TensorId>& id) {
+    return id ? DecodedValues(draft.tensors[*id]) : std::vector<float>();
+  };
+  std::vector<DefineWeights> weights;
+  for (const DefineTensors& tensors : kept.tensors) {
+    weights.push_back({values(tensors.weight), values(tensors.bias), values(tensors.norm_gain),
+                       values(tensors.norm_offset)});
+  }
+  const DefineMap rows = {{10, unit.map_width, map.scale, values(map.table), {}}};
+  kept.bin_count = 1;
+  embedding.bins[1].projection.reset();
+  draft.tensors[embedding.bins[1].table] = {
+      "plain", {13, embedding.width}, DenseF32{std::vector<float>(13 * embedding.width)}, false};
+  draft.tensors.erase(draft.tensors.begin() + 2);
+  ForEachTensor(embedding, [](TensorId& id) { id -= id > 2 ? 1 : 0; });
+  folder_.WriteModel("units.kgl", draft);
+  folder_.Write("some.txt", "9 0\n3 9\n");
+  const size_t layers = unit.layers.size();
+  for (size_t layer = layers; layer <= layers; --layer) {
+    unit.layers.resize(layer);
+    weights.resize(layer);
+    const std::vector<float> expected = *DefineTable(rows, unit, weights, 1);
+    const uint64_t width = OutputWidth(unit), groups = layer == 0 ? 1 : unit.layers.back().groups;
+    const bool shuffled = layer > 0 && unit.layers.back().shuffle != DefineLayer::Shuffle::kNone;
+    const Outcome outcome = folder_.Run(
+        "embed units.kgl --ids some.txt --json --backend ref64 --layer " + std::to_string(layer));
+    ASSERT_EQ(outcome.exit_status, 0) << outcome.error;
+    const auto lines = outcome.Json();
+    ASSERT_EQ(lines.size(), 4U);
+    const uint32_t ids[] = {9, 0, 3, 9};
+    for (size_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(lines[i]["layer"], layer);
+      const auto vector = lines[i]["vector"].get<std::vector<double>>();
+      const auto of_groups = lines[i]["groups"].get<std::vector<std::vector<double>>>();
+      ASSERT_EQ(vector.size(), width);
+      ASSERT_EQ(of_groups.size(), groups);
+      for (size_t j = 0; j < width; ++j) {
+        EXPECT_NEAR(vector[j], expected[ids[i] * width + j], 1e-6) << layer;
+        const size_t group = shuffled ? j % groups : j / (width / groups);
+        EXPECT_EQ(of_groups[group][shuffled ? j / groups : j % (width / groups)], vector[j]);
+      }
+    }
+  }
+  EXPECT_EQ(
+      folder_.Run("embed units.kgl --ids some.txt --layer 9").error,
+      "kinglet: units.kgl: --layer: expected 0 (Map) to " + std::to_string(layers) + ", found 9\n");
+  EXPECT_EQ(folder_.Run("embed units.kgl --ids ids.txt --layer 1").error,
+            "kinglet: ids.txt: --layer: expected words of a DeFINE unit's bins, found id 22\n");
+  EXPECT_EQ(folder_.Run("embed words.kgl --ids ids.txt --layer 1").error,
+            "kinglet: words.kgl: --layer: expected a model that keeps a DeFINE unit (convert "
+            "--keep-define ROWS), found one without\n");
 }
 
 TEST_F(EmbedTest, ClassifiersGiveScores) {

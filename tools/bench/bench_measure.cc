@@ -30,20 +30,26 @@ using StepKind = std::vector<TokenPath>;
 struct ModeRun {
   BenchQuery query;
   BenchStreams streams;
-  std::vector<double> seconds;         // of each timed step
-  std::vector<double> encode_seconds;  // of each source, for all lanes
-  std::map<StepKind, uint64_t> kinds;
-  Trace trace;
+  // The streams whose nodes are timed, where a state is less than what a step depends on: rows that
+  // one pass computed would be cached in the next.
+  std::optional<BenchStreams> apart = {};
+  std::vector<double> seconds = {};         // of each timed step
+  std::vector<double> encode_seconds = {};  // of each source, for all lanes
+  std::map<StepKind, uint64_t> kinds = {};
+  Trace trace = {};
   uint64_t tails = 0;
+  uint64_t rows = 0;  // computed by DeFINE units
   uint64_t interrupted = 0;
   DeviceWork device = {};  // during the timed steps
   // By node of the plan, then the queries without their nodes: seconds of each observed step.
   std::vector<std::vector<double>> node_seconds = {};
 
+  BenchStreams& observed() { return apart ? *apart : streams; }
+  const BenchStreams& observed() const { return apart ? *apart : streams; }
   // One observed step.
   Status StepObserved(size_t nodes);
 
-  void Record(double step_seconds, bool was_interrupted) {
+  void Record(const EmbedRow& embedding, double step_seconds, bool was_interrupted) {
     seconds.push_back(step_seconds);
     interrupted += was_interrupted;
     StepKind kind;
@@ -52,6 +58,7 @@ struct ModeRun {
       ++trace.paths[lane.path];
       trace.distribution += lane.arithmetic;
       tails += lane.path.clusters.Count() - (lane.path.clusters.Contains(0) ? 1 : 0);
+      if (!lane.path.row_is_cached) rows += UnitOf(embedding.units, lane.path.bin) != nullptr;
     }
     std::sort(kind.begin(), kind.end());
     ++kinds[kind];
@@ -59,13 +66,14 @@ struct ModeRun {
 };
 
 Status ModeRun::StepObserved(size_t nodes) {
+  BenchStreams& steps = observed();
   node_seconds.resize(nodes + 1);
-  if (node_seconds.back().size() >= kMostMedianSteps) return streams.Step(query).status();
+  if (node_seconds.back().size() >= kMostMedianSteps) return steps.Step(query).status();
   const auto so_far = [&](size_t i) {
-    return i < nodes ? streams.NodeSeconds(i) : streams.QuerySeconds();
+    return i < nodes ? steps.NodeSeconds(i) : steps.QuerySeconds();
   };
   for (size_t i = 0; i <= nodes; ++i) node_seconds[i].push_back(so_far(i));
-  KINGLET_RETURN_IF_ERROR(streams.Step(query).status());
+  KINGLET_RETURN_IF_ERROR(steps.Step(query).status());
   // Less than 0 where the step took less than the measured cost of observing it.
   for (size_t i = 0; i <= nodes; ++i) {
     node_seconds[i].back() = std::max(0.0, so_far(i) - node_seconds[i].back());
@@ -73,42 +81,42 @@ Status ModeRun::StepObserved(size_t nodes) {
   return Status();
 }
 
-Status StepMany(ModeRun& run, uint64_t steps) {
-  for (uint64_t i = 0; i < steps; ++i) {
-    KINGLET_RETURN_IF_ERROR(run.streams.Step(run.query).status());
-  }
-  return Status();
-}
-
 // Feeds the untimed tokens. For a translation these are the first tokens of the target; the timed
 // part then restarts the target from `start`.
-Status Settle(ModeRun& run, const BenchSetup& setup, const std::vector<State>& start) {
-  KINGLET_RETURN_IF_ERROR(StepMany(run, setup.schedule.settle));
-  return setup.source.empty() ? Status() : run.streams.Restore(start);
+Status Settle(const BenchQuery& query, const BenchSetup& setup, const std::vector<State>& start,
+              BenchStreams& streams) {
+  for (uint64_t i = 0; i < setup.schedule.settle; ++i) {
+    KINGLET_RETURN_IF_ERROR(streams.Step(query).status());
+  }
+  return setup.source.empty() ? Status() : streams.Restore(start);
 }
 
-Status RunRound(ModeRun& run, const BenchSetup& setup, size_t nodes) {
+Status RunRound(ModeRun& run, const BenchSetup& setup, const Plan& plan) {
   const BenchSchedule& schedule = setup.schedule;
   if (!setup.source.empty()) {
     KINGLET_ASSIGN_OR_RETURN(const double seconds, run.streams.Encode(setup.source));
     run.encode_seconds.push_back(seconds);
+    if (run.apart) KINGLET_RETURN_IF_ERROR(run.apart->Encode(setup.source).status());
   }
   KINGLET_ASSIGN_OR_RETURN(const std::vector<State> start, run.streams.Save());
-  KINGLET_RETURN_IF_ERROR(Settle(run, setup, start));
+  KINGLET_RETURN_IF_ERROR(Settle(run.query, setup, start, run.streams));
   for (uint64_t i = 0; i < schedule.timed; ++i) {
     const long before = Interruptions();
     const DeviceWork work_before = run.streams.device_work();
     KINGLET_ASSIGN_OR_RETURN(const double seconds, run.streams.Step(run.query));
     run.device += run.streams.device_work() - work_before;
-    run.Record(seconds, Interruptions() != before);
+    run.Record(EmbeddingOf(plan), seconds, Interruptions() != before);
   }
-  KINGLET_RETURN_IF_ERROR(run.streams.Restore(start));
-  KINGLET_RETURN_IF_ERROR(Settle(run, setup, start));
-  run.streams.Observe(true);
-  Status observed;
-  for (uint64_t i = 0; i < schedule.timed && observed.ok(); ++i) observed = run.StepObserved(nodes);
-  run.streams.Observe(false);
-  return observed;
+  BenchStreams& observed = run.observed();
+  KINGLET_RETURN_IF_ERROR(observed.Restore(start));
+  KINGLET_RETURN_IF_ERROR(Settle(run.query, setup, start, observed));
+  observed.Observe(true);
+  Status status;
+  for (uint64_t i = 0; i < schedule.timed && status.ok(); ++i) {
+    status = run.StepObserved(plan.nodes.size());
+  }
+  observed.Observe(false);
+  return status;
 }
 
 // Memory of the same size and division into sessions as that of the lanes' streams, only for
@@ -258,21 +266,23 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
   }
   const double tokens = static_cast<double>(run.seconds.size()) * lanes;
   result.tails_opened = static_cast<double>(run.tails) / tokens;
+  if (run.apart) result.rows_computed = static_cast<double>(run.rows) / tokens;
 
   // Sessions run in parallel: a second in each of them is one second of wall time.
   const double us_per_second = 1e6 / (tokens * static_cast<double>(sessions));
   const std::vector<OperationTally> operations =
       CountNodes(plan, TraitsOf(model.backend()), run.trace);
   for (size_t i = 0; i < plan.nodes.size(); ++i) {
-    result.nodes.push_back({plan.nodes[i].name, run.streams.NodeSeconds(i) * us_per_second, 0,
+    result.nodes.push_back({plan.nodes[i].name, run.observed().NodeSeconds(i) * us_per_second, 0,
                             operations[i].multiplications});
     if (result.device) {
       // All sessions share the device.
-      AddDemand(run.streams.DemandOf(i), run.streams.NodeSeconds(i) / static_cast<double>(sessions),
+      AddDemand(run.observed().DemandOf(i),
+                run.observed().NodeSeconds(i) / static_cast<double>(sessions),
                 static_cast<double>(run.seconds.size()), result.device->peaks, result.nodes.back());
     }
   }
-  result.nodes.push_back({"distribution", run.streams.QuerySeconds() * us_per_second, 0,
+  result.nodes.push_back({"distribution", run.observed().QuerySeconds() * us_per_second, 0,
                           run.trace.distribution.multiplications / tokens});
   const double us_of_step = 1e6 / (lanes * static_cast<double>(sessions));
   for (size_t i = 0; i < result.nodes.size(); ++i) {
@@ -293,7 +303,8 @@ Result<std::vector<ModeRun>> StartModes(const std::shared_ptr<const Model>& mode
                                         const BenchSetup& setup, const LaneIds& ids,
                                         ThreadTeam& team) {
   // Each mode has its own streams; together they must fit into the memory limit of one session.
-  const uint64_t modes = setup.queries.size();
+  const bool keeps_rows = KeepsRows(model->plan());
+  const uint64_t modes = setup.queries.size() * (keeps_rows ? 2 : 1);
   const auto check = [&](uint64_t max_lanes, uint64_t bytes, const std::string& where) -> Status {
     if (setup.lanes <= max_lanes) return Status();
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, "bench",
@@ -311,17 +322,23 @@ Result<std::vector<ModeRun>> StartModes(const std::shared_ptr<const Model>& mode
   }
   std::vector<ModeRun> runs;
   std::vector<State> warm;
-  for (const BenchQuery& query : setup.queries) {
+  const auto start = [&]() -> Result<BenchStreams> {
     KINGLET_ASSIGN_OR_RETURN(
         BenchStreams streams,
         BenchStreams::Create(model, setup.lanes, ids, team, setup.threads / team.size()));
-    if (warm.empty()) {
+    if (warm.empty() || keeps_rows) {
       KINGLET_RETURN_IF_ERROR(streams.Feed(setup.schedule.warm_up));
       KINGLET_ASSIGN_OR_RETURN(warm, streams.Save());
     } else {
       KINGLET_RETURN_IF_ERROR(streams.Restore(warm));
     }
-    runs.push_back({query, std::move(streams), {}, {}, {}, {}, 0, 0});
+    return streams;
+  };
+  for (const BenchQuery& query : setup.queries) {
+    KINGLET_ASSIGN_OR_RETURN(BenchStreams streams, start());
+    ModeRun& run = runs.emplace_back(ModeRun{query, std::move(streams)});
+    if (!keeps_rows) continue;
+    KINGLET_ASSIGN_OR_RETURN(run.apart, start());
   }
   return runs;
 }
@@ -335,8 +352,7 @@ Result<std::vector<BenchResult>> Measure(const std::shared_ptr<const Model>& mod
                            ThreadTeam::Create(std::min(setup.threads, setup.lanes)));
   KINGLET_ASSIGN_OR_RETURN(std::vector<ModeRun> runs, StartModes(model, setup, ids, *team));
   for (uint64_t round = 0; round < setup.schedule.rounds; ++round) {
-    for (ModeRun& run : runs)
-      KINGLET_RETURN_IF_ERROR(RunRound(run, setup, model->plan().nodes.size()));
+    for (ModeRun& run : runs) KINGLET_RETURN_IF_ERROR(RunRound(run, setup, model->plan()));
     progress(round + 1);
   }
   const std::optional<uint64_t> peak = PeakResidentBytes();

@@ -130,6 +130,7 @@ std::string BenchJson(const BenchResult& result) {
     line.Key("roofline_bytes").Integer(static_cast<uint64_t>(std::llround(result.roofline_bytes)));
   }
   line.Key("tails_opened").Number(result.tails_opened);
+  if (result.rows_computed) line.Key("rows_computed").Number(*result.rows_computed);
   line.Key("peak_rss_bytes");
   if (result.peak_rss_bytes) {
     line.Integer(*result.peak_rss_bytes);
@@ -211,6 +212,10 @@ std::string BenchText(const std::vector<BenchResult>& results, size_t nodes) {
     const LatencySummary& us = first.encode->us_per_source_token;
     text += Formatted("%-14s %9.2f %9.2f %9.2f %9.2f   per source token\n", "encode", us.p50,
                       us.p90, us.p99, us.mean);
+  }
+  if (first.rows_computed) {
+    text += Formatted("DeFINE units computed %.3f rows a token; the others were cached\n",
+                      *first.rows_computed);
   }
   const std::string interruptions = InterruptionsText(results);
   if (!interruptions.empty()) text += "\n" + interruptions + "\n";

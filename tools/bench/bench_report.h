@@ -61,6 +61,7 @@ struct BenchResult {
   double roofline_us = 0;               // for one step of all lanes, or for a complete text
   double roofline_bytes = 0;
   double tails_opened = 0;                 // per token, mean
+  std::optional<double> rows_computed;     // by DeFINE units, per token; nullopt without a unit
   std::optional<uint64_t> peak_rss_bytes;  // of the process, all modes
   std::vector<BenchNode> nodes;            // their times add up to the mean
 

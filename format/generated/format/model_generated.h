@@ -1806,7 +1806,9 @@ struct DefineUnit FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_MAP_WIDTH = 4,
     VT_ENTRY_LAYERS = 6,
     VT_LAYERS = 8,
-    VT_CACHE_ROWS = 10
+    VT_CACHE_ROWS = 10,
+    VT_FIRST_BIN = 12,
+    VT_BIN_COUNT = 14
   };
   uint32_t map_width() const {
     return GetField<uint32_t>(VT_MAP_WIDTH, 0);
@@ -1820,6 +1822,12 @@ struct DefineUnit FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   uint32_t cache_rows() const {
     return GetField<uint32_t>(VT_CACHE_ROWS, 0);
   }
+  uint32_t first_bin() const {
+    return GetField<uint32_t>(VT_FIRST_BIN, 0);
+  }
+  uint32_t bin_count() const {
+    return GetField<uint32_t>(VT_BIN_COUNT, 0);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_MAP_WIDTH, 4) &&
@@ -1828,6 +1836,8 @@ struct DefineUnit FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(layers()) &&
            verifier.VerifyVectorOfTables(layers()) &&
            VerifyField<uint32_t>(verifier, VT_CACHE_ROWS, 4) &&
+           VerifyField<uint32_t>(verifier, VT_FIRST_BIN, 4) &&
+           VerifyField<uint32_t>(verifier, VT_BIN_COUNT, 4) &&
            verifier.EndTable();
   }
 };
@@ -1848,6 +1858,12 @@ struct DefineUnitBuilder {
   void add_cache_rows(uint32_t cache_rows) {
     fbb_.AddElement<uint32_t>(DefineUnit::VT_CACHE_ROWS, cache_rows, 0);
   }
+  void add_first_bin(uint32_t first_bin) {
+    fbb_.AddElement<uint32_t>(DefineUnit::VT_FIRST_BIN, first_bin, 0);
+  }
+  void add_bin_count(uint32_t bin_count) {
+    fbb_.AddElement<uint32_t>(DefineUnit::VT_BIN_COUNT, bin_count, 0);
+  }
   explicit DefineUnitBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1865,8 +1881,12 @@ inline flatbuffers::Offset<DefineUnit> CreateDefineUnit(
     uint32_t map_width = 0,
     uint32_t entry_layers = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::DefineLayer>>> layers = 0,
-    uint32_t cache_rows = 0) {
+    uint32_t cache_rows = 0,
+    uint32_t first_bin = 0,
+    uint32_t bin_count = 0) {
   DefineUnitBuilder builder_(_fbb);
+  builder_.add_bin_count(bin_count);
+  builder_.add_first_bin(first_bin);
   builder_.add_cache_rows(cache_rows);
   builder_.add_layers(layers);
   builder_.add_entry_layers(entry_layers);
@@ -1884,14 +1904,18 @@ inline flatbuffers::Offset<DefineUnit> CreateDefineUnitDirect(
     uint32_t map_width = 0,
     uint32_t entry_layers = 0,
     const std::vector<flatbuffers::Offset<kinglet::schema::DefineLayer>> *layers = nullptr,
-    uint32_t cache_rows = 0) {
+    uint32_t cache_rows = 0,
+    uint32_t first_bin = 0,
+    uint32_t bin_count = 0) {
   auto layers__ = layers ? _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::DefineLayer>>(*layers) : 0;
   return kinglet::schema::CreateDefineUnit(
       _fbb,
       map_width,
       entry_layers,
       layers__,
-      cache_rows);
+      cache_rows,
+      first_bin,
+      bin_count);
 }
 
 struct AdaptiveEmbedding FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -1901,7 +1925,7 @@ struct AdaptiveEmbedding FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_WIDTH = 4,
     VT_SCALE = 6,
     VT_BINS = 8,
-    VT_DEFINE = 10
+    VT_UNITS = 10
   };
   uint32_t width() const {
     return GetField<uint32_t>(VT_WIDTH, 0);
@@ -1912,8 +1936,8 @@ struct AdaptiveEmbedding FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::EmbeddingBin>> *bins() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::EmbeddingBin>> *>(VT_BINS);
   }
-  const kinglet::schema::DefineUnit *define() const {
-    return GetPointer<const kinglet::schema::DefineUnit *>(VT_DEFINE);
+  const flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::DefineUnit>> *units() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::DefineUnit>> *>(VT_UNITS);
   }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -1922,8 +1946,9 @@ struct AdaptiveEmbedding FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffsetRequired(verifier, VT_BINS) &&
            verifier.VerifyVector(bins()) &&
            verifier.VerifyVectorOfTables(bins()) &&
-           VerifyOffset(verifier, VT_DEFINE) &&
-           verifier.VerifyTable(define()) &&
+           VerifyOffset(verifier, VT_UNITS) &&
+           verifier.VerifyVector(units()) &&
+           verifier.VerifyVectorOfTables(units()) &&
            verifier.EndTable();
   }
 };
@@ -1941,8 +1966,8 @@ struct AdaptiveEmbeddingBuilder {
   void add_bins(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::EmbeddingBin>>> bins) {
     fbb_.AddOffset(AdaptiveEmbedding::VT_BINS, bins);
   }
-  void add_define(flatbuffers::Offset<kinglet::schema::DefineUnit> define) {
-    fbb_.AddOffset(AdaptiveEmbedding::VT_DEFINE, define);
+  void add_units(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::DefineUnit>>> units) {
+    fbb_.AddOffset(AdaptiveEmbedding::VT_UNITS, units);
   }
   explicit AdaptiveEmbeddingBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -1961,10 +1986,10 @@ inline flatbuffers::Offset<AdaptiveEmbedding> CreateAdaptiveEmbedding(
     uint32_t width = 0,
     double scale = 0.0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::EmbeddingBin>>> bins = 0,
-    flatbuffers::Offset<kinglet::schema::DefineUnit> define = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::DefineUnit>>> units = 0) {
   AdaptiveEmbeddingBuilder builder_(_fbb);
   builder_.add_scale(scale);
-  builder_.add_define(define);
+  builder_.add_units(units);
   builder_.add_bins(bins);
   builder_.add_width(width);
   return builder_.Finish();
@@ -1980,14 +2005,15 @@ inline flatbuffers::Offset<AdaptiveEmbedding> CreateAdaptiveEmbeddingDirect(
     uint32_t width = 0,
     double scale = 0.0,
     const std::vector<flatbuffers::Offset<kinglet::schema::EmbeddingBin>> *bins = nullptr,
-    flatbuffers::Offset<kinglet::schema::DefineUnit> define = 0) {
+    const std::vector<flatbuffers::Offset<kinglet::schema::DefineUnit>> *units = nullptr) {
   auto bins__ = bins ? _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::EmbeddingBin>>(*bins) : 0;
+  auto units__ = units ? _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::DefineUnit>>(*units) : 0;
   return kinglet::schema::CreateAdaptiveEmbedding(
       _fbb,
       width,
       scale,
       bins__,
-      define);
+      units__);
 }
 
 struct CrossAttention FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {

@@ -31,11 +31,12 @@ TEST(DefineAwdLstm, AUnitThatIsKept) {
   EXPECT_EQ(embedding->bins[0].table, softmax->head_table);
   EXPECT_EQ(embedding->bins[2].table, softmax->tails[1].table);
   EXPECT_EQ(embedding->bins[2].first, 20u);
-  ASSERT_TRUE(embedding->define);
-  EXPECT_EQ(embedding->define->cache_rows, 4u);
-  EXPECT_EQ(embedding->define->unit.layers.size(), 3u);
-  EXPECT_EQ(ParameterCount(embedding->define->unit), 28u + 7 + 440 + 20 + 400 + 10);
-  const EncodedTensor& bias = loaded->draft.tensors[*embedding->define->tensors[1].bias];
+  ASSERT_EQ(embedding->units.size(), 1u);
+  const KeptDefineUnit& kept = embedding->units[0];
+  EXPECT_EQ(kept.cache_rows, 4u);
+  EXPECT_EQ(kept.unit.layers.size(), 3u);
+  EXPECT_EQ(ParameterCount(kept.unit), 28u + 7 + 440 + 20 + 400 + 10);
+  const EncodedTensor& bias = loaded->draft.tensors[*kept.tensors[1].bias];
   EXPECT_EQ(bias.name, "define.weights.1.bias");
 }
 

@@ -51,15 +51,12 @@ TEST(MakeEmbedding, AUnitStaysOnlyIfItIsAskedFor) {
   Network table(weights), kept(weights);
   EXPECT_EQ(MakeEmbedding(recipe, "x", 1, table)->width, 6u);
   EXPECT_EQ(TensorNames(table.model), std::vector<std::string>{"x.table"});
-  KeepUnit(3, recipe);
+  KeepUnits(3, recipe);
   const auto embedding = MakeEmbedding(recipe, "x", 1, kept);
   EXPECT_EQ(embedding->width, 6u);
-  EXPECT_EQ(embedding->define->cache_rows, 3u);
+  ASSERT_EQ(embedding->units.size(), 1u);
+  EXPECT_EQ(embedding->units[0].cache_rows, 3u);
   EXPECT_EQ(TensorNames(kept.model), (std::vector<std::string>{"x.map.table", "x.unit.0.weight"}));
-  // Not if the unit is one of several bins.
-  EmbeddingRecipe bins = EmbeddingOf(R"({"scale": 1, "bins": [{"table": "e"}]})");
-  KeepUnit(3, bins);
-  EXPECT_EQ(bins.bins[0].table.define(), nullptr);
 }
 
 TEST(MakeEmbedding, Refusals) {
@@ -69,7 +66,7 @@ TEST(MakeEmbedding, Refusals) {
       MakeEmbedding(EmbeddingOf(R"({"scale": 1, "bins": []})"), "x", 1, parts).status().message(),
       "recipe: x: expected 1 to 4096 bins, found 0");
   EmbeddingRecipe recipe = EmbeddingOf(kUnit);
-  KeepUnit(0, recipe);
+  KeepUnits(0, recipe);
   EXPECT_EQ(MakeEmbedding(recipe, "x", 1, parts).status().message(),
             "recipe: x, cache_rows: expected 1 to 2147483647, found 0");
 }

@@ -147,8 +147,8 @@ TEST(FamilyTables, AnInputInPartsIsTheWholeInput) {
       Weights(), {}, 1);
   divided = Divided(unscaled.weights(), "words", true);
   EXPECT_EQ(unscaled.Place(divided).message(),
-            "recipe: tables, 'words': expected a single table, as it does not replace the entire "
-            "input, found projections, bins or a DeFINE unit that stays");
+            "recipe: tables, 'words': expected a single table, as it does not replace entire "
+            "bins of the input, found projections, bins or a DeFINE unit that stays");
 }
 
 TEST(FamilyTables, Refusals) {

@@ -72,14 +72,14 @@ TEST(DefineRow, IsTakenFromTheCache) {
   OpRun run(op_case, sizeof(float));
   run.Run(kernels.value().front());
   const std::vector<double> computed = run.Values(op.out);
-  const std::vector<double> rows = run.Values(op.define->rows);
+  const std::vector<double> rows = run.Values(op.units[0].rows);
   EXPECT_TRUE(std::equal(computed.begin(), computed.end(), rows.begin()));
 
   // A copy of the case whose cache contains another row's values.
   OpCase cached = op_case;
   std::vector<float> other_row(rows.size(), 0.25F);
-  cached.contents[static_cast<size_t>(op.define->rows)].floats = other_row;
-  cached.contents[static_cast<size_t>(op.define->row_index)].integers = {8, 0, 0, 0};
+  cached.contents[static_cast<size_t>(op.units[0].rows)].floats = other_row;
+  cached.contents[static_cast<size_t>(op.units[0].row_index)].integers = {8, 0, 0, 0};
   OpRun again(cached, sizeof(float));
   again.Run(kernels.value().front());
   EXPECT_EQ(again.Values(op.out), std::vector<double>(OutputWidth(named.unit), 0.25));

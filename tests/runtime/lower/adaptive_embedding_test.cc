@@ -30,9 +30,9 @@ TEST(LowerEmbedding, AUnitComesWithItsCache) {
   ASSERT_TRUE(plan.ok());
   const auto rows = OpsOf<EmbedRow>(*plan);
   ASSERT_EQ(rows.size(), 1u);
-  ASSERT_TRUE(rows[0]->define);
-  const DefineRows& define = *rows[0]->define;
-  EXPECT_EQ(define.unit, block->define->unit);
+  ASSERT_EQ(rows[0]->units.size(), 1u);
+  const DefineRows& define = rows[0]->units[0];
+  EXPECT_EQ(define.unit, block->units[0].unit);
   EXPECT_EQ(define.cache.rows(), 5u);
   EXPECT_EQ(plan->buffer(define.rows).count, 5u * block->width);
   EXPECT_EQ(plan->buffer(define.row_index).count, 10u);

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "runtime/accounting/traffic.h"
+#include "tests/support/define_builder.h"
 #include "tests/support/device_backends.h"
 #include "tests/support/model_builder.h"
 
@@ -163,6 +164,31 @@ TEST(Measure, ADeviceSkipsTailsUnlessItIsToldNotTo) {
   EXPECT_GT(results[2].tails_opened, 0);
   EXPECT_LT(results[2].tails_opened, 1);  // words of the head have none
   EXPECT_EQ(results[3].tails_opened, 2);
+}
+
+// Every word is new, and its row stays cached. Nodes are timed where rows are computed, as in the
+// timed steps: the unit, which is nearly all of this model, has the time. Then every word is known.
+TEST(Measure, RowsOfAUnitAreComputedInBothPasses) {
+  DefineUnit unit;
+  unit.map_width = 12;
+  unit.layers = {{.in = 12, .out = 3000}, {.in = 3000, .out = 40}};
+  const auto model = *Model::FromBytes(
+      *SerialiseModel(TinyDefine({.unit = unit, .cache_rows = 2000, .vocabulary_size = 2000})),
+      {.backend = "ref"});
+  std::vector<uint32_t> ids(2000);
+  std::iota(ids.begin(), ids.end(), 0U);
+  const std::vector<BenchQuery> queries = {{BenchMode::kScore}, {BenchMode::kTopK}};
+  const auto unit_us = [&](const BenchResult& result) {
+    return result.nodes[EmbeddingNode(model->plan())].us;
+  };
+  for (const BenchResult& result : MeasureTiny(model, queries, ids)) {
+    EXPECT_EQ(result.rows_computed, 1);
+    EXPECT_GT(unit_us(result), 0.3 * result.us_per_token.mean);
+  }
+  for (const BenchResult& result : MeasureTiny(model, queries, {5, 5, 5})) {
+    EXPECT_EQ(result.rows_computed, 0);
+    EXPECT_LT(unit_us(result), 0.3 * result.us_per_token.mean);
+  }
 }
 
 // Every token is word 1, so every step of the full distribution is of one kind.
