@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "tools/json_lines.h"
 #include "tools/masked_lines.h"
 #include "tools/run_options.h"
+#include "tools/span_vectors.h"
 #include "tools/words.h"
 
 namespace kinglet {
@@ -22,6 +25,7 @@ namespace {
 struct EmbedOptions {
   RunOptions run;
   MaskedInput input;
+  std::string spans;  // path; may be empty
   bool classify = false;
 };
 
@@ -89,6 +93,25 @@ Status WriteClasses(const EmbedOptions& options, Embedder& embedder, Console& co
   return Status();
 }
 
+Status WriteSpans(const EmbedOptions& options, const std::shared_ptr<const Model>& model,
+                  Console& console) {
+  const int digits = NumberDigits(*model);
+  const auto write = [&](uint64_t number, std::string_view word, std::span<const double> vector) {
+    const std::vector<double> numbers(vector.begin(), vector.end());
+    if (options.run.json) {
+      JsonLine line(digits);
+      line.Key("line").Integer(number).Key("word").Text(word);
+      AppendNumbers("vector", numbers, line);
+      console.out.Write(line.Finish());
+    } else {
+      console.out.Write(std::to_string(number) + "\t" + std::string(word) + "\t" +
+                        Numbers(numbers, digits) + "\n");
+    }
+    return console.out.status();
+  };
+  return ForEachSpan(options.spans, model, write);
+}
+
 // A text's values under one or two keys.
 void WriteText(const EmbedOptions& options, const Model& model, uint64_t number,
                const std::vector<std::pair<const char*, std::vector<double>>>& parts,
@@ -145,6 +168,7 @@ Status WriteTexts(const EmbedOptions& options, const std::shared_ptr<const Model
 
 Status Embed(const EmbedOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
+  if (!options.spans.empty()) return WriteSpans(options, model, console);
   if (model->plan().reading) return WriteTexts(options, model, console);
   if (options.input.ids.empty()) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.run.model, "embed",
@@ -164,6 +188,17 @@ Status Embed(const EmbedOptions& options, Console& console) {
                           : WriteVectors(options, *embedder, console);
 }
 
+Status CheckEmbedInput(const EmbedOptions& options) {
+  for (const auto& [name, given] : {std::pair("--ids", !options.input.ids.empty()),
+                                    {"--text", !options.input.text.empty()},
+                                    {"--classify", options.classify}}) {
+    if (options.spans.empty() || !given) continue;
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--spans",
+                           std::string("no ") + name + " with it", "both");
+  }
+  return CheckMaskedInput(options.input, "embed");
+}
+
 }  // namespace
 
 Command AddEmbed(Arguments& program) {
@@ -172,11 +207,16 @@ Command AddEmbed(Arguments& program) {
       program.AddSubcommand("embed", "Print the vectors of words or texts, or their classes");
   AddModelOptions(embed, options->run);
   AddMaskedInput(embed, options->input);
+  embed
+      .Add("--spans", options->spans,
+           "text for a model of characters: print a vector for each word of each line, as flair "
+           "does")
+      .Placeholder(kFileOrStandardInput);
   embed.AddFlag("--classify", options->classify,
                 "print the class of each list and the log-probabilities of all classes; for a "
                 "masked model the scores of each text");
   embed.Footer("Example:\n  kinglet embed model.kgl --ids ids.txt --json");
-  return {embed, [options] { return CheckMaskedInput(options->input, "embed"); },
+  return {embed, [options] { return CheckEmbedInput(*options); },
           [options](Console& console) { return Embed(*options, console); }};
 }
 
