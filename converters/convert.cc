@@ -228,7 +228,9 @@ Status ReadTextTokenizer(ConvertOptions options, const std::string& checkpoint,
                     tokenizer.status().message());
     return {};
   }
+  const bool reads_backward = draft.tokenizer && draft.tokenizer->reads_backward;  // of a family
   KINGLET_ASSIGN_OR_RETURN(draft.tokenizer, std::move(tokenizer));
+  draft.tokenizer->reads_backward = reads_backward;
   if (may_not_fit && Tokenizer::SizeOf(*draft.tokenizer) != draft.description.vocabulary_size) {
     draft.tokenizer.reset();
     return {};

@@ -561,7 +561,7 @@ Result<std::vector<std::byte>> PackTextTables(const TextTables& tables) {
   KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_ARGUMENT, tables));
   TableWriter writer;
   writer.Byte(tables.method.index());
-  writer.Byte(tables.lower_case ? 1 : 0);
+  writer.Byte((tables.lower_case ? 1U : 0U) | (tables.reads_backward ? 2U : 0U));
   std::visit([&](const auto& method) { writer.Add(method); }, tables.method);
   KINGLET_RETURN_IF_ERROR(writer.status());
   return writer.Finish();
@@ -599,7 +599,9 @@ Result<TextTables> ReadTextTables(std::span<const std::byte> bytes, uint64_t lim
   TableReader reader(bytes, limit);
   TextTables tables;
   const size_t kind = reader.Byte(std::variant_size_v<decltype(tables.method)> - 1);
-  tables.lower_case = reader.Byte(1) != 0;
+  const size_t flags = reader.Byte(3);
+  tables.lower_case = (flags & 1U) != 0;
+  tables.reads_backward = (flags & 2U) != 0;
   if (kind == 0) ReadTokenizer<SentencePieceTables>(reader, tables);
   if (kind == 1) ReadTokenizer<MergeTables>(reader, tables);
   if (kind == 2) ReadTokenizer<WordPieceTables>(reader, tables);

@@ -89,6 +89,7 @@ struct WordRule {
 struct TextTables {
   bool lower_case = false;  // before normalisation and tokenization
   std::variant<SentencePieceTables, MergeTables, WordPieceTables, WordRule, BytePieceTables> method;
+  bool reads_backward = false;  // the model reads a text's tokens from the last to the first
   bool operator==(const TextTables&) const = default;
 };
 

@@ -56,13 +56,7 @@ Result<std::vector<uint32_t>> DocumentScorer::StreamOf(const std::string& input_
   TextReader reader(*model_->text(), input_name + ", " + Numbered("line", document.line_number), {},
                     PieceMarks());
   TokenSequence tokens;
-  std::string_view rest = document.text;
-  for (size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
-    KINGLET_RETURN_IF_ERROR(reader.AddLine(rest.substr(0, end), tokens));
-    KINGLET_RETURN_IF_ERROR(reader.EndLine(tokens));
-    rest.remove_prefix(end + 1);
-  }
-  KINGLET_RETURN_IF_ERROR(reader.AddLine(rest, tokens));
+  KINGLET_RETURN_IF_ERROR(reader.AddText(document.text, tokens));
   return Framed(frame_, tokens.ids);
 }
 

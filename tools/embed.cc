@@ -3,7 +3,9 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "tools/json_lines.h"
 #include "tools/masked_lines.h"
 #include "tools/run_options.h"
+#include "tools/span_vectors.h"
 #include "tools/words.h"
 
 namespace kinglet {
@@ -23,6 +26,7 @@ namespace {
 struct EmbedOptions {
   RunOptions run;
   MaskedInput input;
+  std::string spans;  // path; may be empty
   bool classify = false;
   std::optional<uint32_t> layer;  // of DeFINE units
 };
@@ -182,6 +186,25 @@ Status WriteClasses(const EmbedOptions& options, Embedder& embedder, Console& co
   return Status();
 }
 
+Status WriteSpans(const EmbedOptions& options, const std::shared_ptr<const Model>& model,
+                  Console& console) {
+  const int digits = NumberDigits(*model);
+  const auto write = [&](uint64_t number, std::string_view word, std::span<const double> vector) {
+    const std::vector<double> numbers(vector.begin(), vector.end());
+    if (options.run.json) {
+      JsonLine line(digits);
+      line.Key("line").Integer(number).Key("word").Text(word);
+      AppendNumbers("vector", numbers, line);
+      console.out.Write(line.Finish());
+    } else {
+      console.out.Write(std::to_string(number) + "\t" + std::string(word) + "\t" +
+                        Numbers(numbers, digits) + "\n");
+    }
+    return console.out.status();
+  };
+  return ForEachSpan(options.spans, model, write);
+}
+
 // A text's values under one or two keys.
 void WriteText(const EmbedOptions& options, const Model& model, uint64_t number,
                const std::vector<std::pair<const char*, std::vector<double>>>& parts,
@@ -243,6 +266,7 @@ Status Embed(const EmbedOptions& options, Console& console) {
     return UnitLayers(options, std::move(file)).Write(console);
   }
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
+  if (!options.spans.empty()) return WriteSpans(options, model, console);
   if (model->plan().reading) return WriteTexts(options, model, console);
   if (options.input.ids.empty()) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.run.model, "embed",
@@ -262,6 +286,17 @@ Status Embed(const EmbedOptions& options, Console& console) {
                           : WriteVectors(options, *embedder, console);
 }
 
+Status CheckEmbedInput(const EmbedOptions& options) {
+  for (const auto& [name, given] : {std::pair("--ids", !options.input.ids.empty()),
+                                    {"--text", !options.input.text.empty()},
+                                    {"--classify", options.classify}}) {
+    if (options.spans.empty() || !given) continue;
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--spans",
+                           std::string("no ") + name + " with it", "both");
+  }
+  return CheckMaskedInput(options.input, "embed");
+}
+
 }  // namespace
 
 Command AddEmbed(Arguments& program) {
@@ -270,6 +305,11 @@ Command AddEmbed(Arguments& program) {
       program.AddSubcommand("embed", "Print the vectors of words or texts, or their classes");
   AddModelOptions(embed, options->run);
   AddMaskedInput(embed, options->input);
+  embed
+      .Add("--spans", options->spans,
+           "text for a model of characters: print a vector for each word of each line, as flair "
+           "does")
+      .Placeholder(kFileOrStandardInput);
   const Option classify =
       embed.AddFlag("--classify", options->classify,
                     "print the class of each list and the log-probabilities of all "
@@ -280,7 +320,7 @@ Command AddEmbed(Arguments& program) {
            "scale; 0 is the Map layer")
       .Excludes(classify);
   embed.Footer("Example:\n  kinglet embed model.kgl --ids ids.txt --json");
-  return {embed, [options] { return CheckMaskedInput(options->input, "embed"); },
+  return {embed, [options] { return CheckEmbedInput(*options); },
           [options](Console& console) { return Embed(*options, console); }};
 }
 

@@ -142,6 +142,7 @@ Status WriteStreams(Generator& generator, StreamWriter writer) {
 Status Generate(const GenerateOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "generate"));
+  KINGLET_RETURN_IF_ERROR(RequireForward(options.run.model, "generate", model->text()));
   KINGLET_ASSIGN_OR_RETURN(const std::vector<uint32_t> prompt, ReadPrompt(options, *model));
   GenerationOptions generation = options.generation;
   generation.threads = static_cast<uint32_t>(options.run.threads);

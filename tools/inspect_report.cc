@@ -170,7 +170,8 @@ std::string InspectJson(const ModelFile& file) {
   line.Key("words").Boolean(file.vocabulary() != nullptr).EndObject();
   if (const TextTables* tables = file.text_tables()) {
     line.Key("tokenizer").BeginObject().Key("kind").Text(TextTablesName(*tables));
-    line.Key("lower_case").Boolean(tables->lower_case).EndObject();
+    line.Key("lower_case").Boolean(tables->lower_case);
+    line.Key("reads_backward").Boolean(tables->reads_backward).EndObject();
   }
   if (description.start_token) line.Key("start_token").Integer(*description.start_token);
   if (description.end_token) line.Key("end_token").Integer(*description.end_token);
@@ -202,7 +203,8 @@ std::vector<std::pair<const char*, std::string>> FileFacts(const ModelFile& file
                         (file.vocabulary() == nullptr ? " ids without words" : " words"));
   if (const TextTables* tables = file.text_tables()) {
     rows.emplace_back("tokenizer", std::string(TextTablesName(*tables)) +
-                                       (tables->lower_case ? ", of lower-cased text" : ""));
+                                       (tables->lower_case ? ", of lower-cased text" : "") +
+                                       (tables->reads_backward ? ", read backward" : ""));
   }
   rows.emplace_back("parameters", Grouped(facts.parameters) + ", of which " +
                                       Grouped(facts.stored) + " are stored");

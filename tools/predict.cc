@@ -61,6 +61,7 @@ bool SpansTokens(const ModelText& text, const std::string& prefix) {
 Status Predict(const PredictOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "predict"));
+  KINGLET_RETURN_IF_ERROR(RequireForward(options.run.model, "predict", model->text()));
   PredictionOptions predictions;
   predictions.top = options.top.value_or(options.top_p ? UINT32_MAX : kTop);
   predictions.top_p = options.top_p;

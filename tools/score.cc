@@ -312,6 +312,9 @@ Result<std::optional<TextBlocks>> BlocksOf(const ScoreOptions& options, const Mo
 
 Status Score(const ScoreOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
+  if (options.surprisal) {
+    KINGLET_RETURN_IF_ERROR(RequireForward(options.run.model, "--surprisal", model->text()));
+  }
   KINGLET_ASSIGN_OR_RETURN(ScoreReport report,
                            ScoreReport::Create(options.report(), *model, console));
   if (!options.pairs.empty()) {

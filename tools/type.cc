@@ -154,6 +154,7 @@ struct Opened {
     KINGLET_ASSIGN_OR_RETURN(opened.model, OpenModel(options.run));
     KINGLET_RETURN_IF_ERROR(RequireNoSource(*opened.model, "type"));
     KINGLET_RETURN_IF_ERROR(RequireWords(options.run.model, opened.model->text()));
+    KINGLET_RETURN_IF_ERROR(RequireForward(options.run.model, "type", opened.model->text()));
     KINGLET_ASSIGN_OR_RETURN(opened.words, typing::TypingVocabulary::Of(opened.model));
     KINGLET_ASSIGN_OR_RETURN(opened.session, Session::Create(opened.model, {}));
     opened.begin = SpecialTokensOf(*opened.model).begin.value_or(0);

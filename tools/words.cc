@@ -12,6 +12,12 @@ Status RequireWords(const std::string& input_name, const ModelText* text) {
                          "a model that has ids only (convert it with --vocab)");
 }
 
+Status RequireForward(const std::string& input_name, const char* command, const ModelText* text) {
+  if (text == nullptr || !text->reads_backward()) return {};
+  return Status::Refusal(KINGLET_UNSUPPORTED, input_name, command, "a model that reads forward",
+                         "one that reads a text from its end (`score` answers)");
+}
+
 Status CheckTokenId(uint32_t id, uint32_t vocabulary_size, const std::string& input_name,
                     const std::string& where) {
   if (id < vocabulary_size) return Status();

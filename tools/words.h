@@ -19,6 +19,10 @@ namespace kinglet {
 // read text.
 Status RequireWords(const std::string& input_name, const ModelText* text);
 
+// KINGLET_UNSUPPORTED, naming `input_name`, if `text`, which may be null, is that of a model that
+// reads backward. `command` answers what follows a text.
+Status RequireForward(const std::string& input_name, const char* command, const ModelText* text);
+
 // Opens a text; waiting for its bytes ends with KINGLET_CANCELLED after Ctrl-C (tools/interrupt.h).
 // Errors: those of TextInput.
 Result<TextInput> OpenText(const std::string& name, InputForm form = InputForm::kText);

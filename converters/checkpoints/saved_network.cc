@@ -46,6 +46,14 @@ bool HoldsNetwork(const PickleNode& node, int wrappers) {
   });
 }
 
+// The dict that an object's __getstate__ made, if the network's state dict is in it; else nullptr.
+NodeRef StateWithNetwork(const PickleNode& node) {
+  const auto* object = node.As<PickleObject>();
+  if (object == nullptr || object->state == nullptr) return nullptr;
+  const NodeRef inside = object->state->Find("state_dict");
+  return inside != nullptr && HasTensorEntry(*inside) ? object->state : nullptr;
+}
+
 // The text keys of a dict for which `wanted(value)` is true: "'a', 'b'"; empty if there are none.
 std::string KeysOf(const PickleNode& node, bool (*wanted)(const PickleNode& value)) {
   const auto* dict = node.As<PickleDict>();
@@ -120,6 +128,7 @@ class NetworkFinder {
       }
       if (HoldsNetwork(first, wrappers + 1)) return Find(first, wrappers + 1);
     }
+    if (const NodeRef state = StateWithNetwork(node)) return Find(*state, wrappers + 1);
     KINGLET_ASSIGN_OR_RETURN(const std::string_view key, NetworkKey(node, wrappers));
     if (!key.empty()) {
       found_.path.emplace_back(key);

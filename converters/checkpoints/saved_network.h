@@ -29,6 +29,7 @@ struct SavedNetwork {
 // - a state dict: a dict with a tensor in it, whose other entries are not read;
 // - a pickled module, alone or first in a list; a second module in the list is its criterion, whose
 //   names get the prefix "criterion.";
+// - an object whose state is a dict with the state dict, as flair pickles its models;
 // - one of these, first in a list or as an entry of a dict. Of a dict, only the entries
 //   that training scripts use for a network ("model", "state_dict", ..) are looked at.
 // With `path`, the network is below these keys. `file` names the file in errors:

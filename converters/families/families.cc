@@ -51,6 +51,7 @@ std::span<const Family* const> KnownFamilies() {
   static constexpr std::array kFamilies = {&kMicronet,
                                            &kAwdLstm,
                                            &kFastai,
+                                           &kFlair,
                                            &kDefineAwdLstm,
                                            &kPytorchExamples,
                                            &kPytorchTransformer,
@@ -98,7 +99,9 @@ FamilyInput InputOf(const CheckpointFile& file, const CheckpointTensors& weights
 
 Result<const Family*> ChooseFamily(std::string_view name, const FamilyInput& input) {
   const CheckpointTensors& weights = input.weights;
-  const auto recognises = [&weights](const Family& family) { return Recognises(family, weights); };
+  const auto recognises = [&](const Family& family) {
+    return Recognises(family, weights, input.root);
+  };
   const std::span<const Family* const> families = Families();
   const auto chosen = std::find_if(families.begin(), families.end(), [&](const Family* family) {
     return name.empty() ? recognises(*family) : family->name == name;

@@ -54,10 +54,13 @@ FamilyInput InputOf(const CheckpointFile& file, const CheckpointTensors& weights
 
 struct Family {
   std::string_view name;
-  // What tells a checkpoint of the family, by names alone: patterns (MatchesPattern) separated by
+  // What tells a checkpoint of the family by names: patterns (MatchesPattern) separated by
   // blanks; "|" stands between patterns of which one is enough. The checkpoint has a tensor of
   // each, and no tensor of those after "!".
   std::string_view marks = {};
+  // An entry next to the state dict that the family's files have too, where names are not enough.
+  // Such a family comes before those whose names it shares.
+  std::string_view entry = {};
   // nullptr: no family reads the framework's networks, and `unread` is the message about one.
   Result<LoadedModel> (*load)(const FamilyInput& input) = nullptr;
   bool takes_memory_length = false;  // false: FamilyInput::memory_length is never set
@@ -73,9 +76,9 @@ struct Family {
 
 // Each is in the file of its name.
 extern const Family kAwdLstm, kBert, kDefineAwdLstm, kEspnetRnn, kEspnetTransformer, kFairseq,
-    kFairseqTranslation, kFastai, kGpt2, kIcefallRnn, kIcefallTransformer, kMicronet, kOpenNmt,
-    kPytorchExamples, kPytorchTransformer, kSpeechbrainRnn, kSpeechbrainTransformer, kTransfoXl,
-    kTransformerXl, kZaremba;
+    kFairseqTranslation, kFastai, kFlair, kGpt2, kIcefallRnn, kIcefallTransformer, kMicronet,
+    kOpenNmt, kPytorchExamples, kPytorchTransformer, kSpeechbrainRnn, kSpeechbrainTransformer,
+    kTransfoXl, kTransformerXl, kZaremba;
 
 // The families that this build reads.
 std::span<const Family* const> Families();

@@ -9,6 +9,7 @@
 #include "converters/checkpoints/quoted.h"
 #include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/families/known_options.h"
+#include "converters/families/pickled_options.h"
 #include "converters/name_pattern.h"
 
 namespace kinglet {
@@ -28,10 +29,16 @@ bool MatchesOne(std::string_view patterns, std::string_view name) {
   return end != patterns.npos && MatchesOne(patterns.substr(end + 1), name);
 }
 
+// Whether the checkpoint has the family's entry, if it has one.
+bool HasEntry(const Family& family, const PickleNode* root) {
+  return family.entry.empty() || (root != nullptr && PickledOption(*root, family.entry) != nullptr);
+}
+
 // What the family's loader finds of the checkpoint's names.
 NameMatch MatchOf(const Family& family, const FamilyInput& input) {
   NameMatch match{&family, {}, {}};
-  const bool recognised = Recognises(family, input.weights);
+  if (!HasEntry(family, input.root)) return match;
+  const bool recognised = Recognises(family, input.weights, input.root);
   if (family.load == nullptr) {
     match.fit = recognised ? 1 : 0;
     return match;
@@ -80,7 +87,9 @@ std::string SomeNames(const std::vector<std::string>& names) {
 
 std::string UnreadText(const Family& family) { return "it " + std::string(family.unread); }
 
-bool Recognises(const Family& family, std::span<const CheckpointTensor> weights) {
+bool Recognises(const Family& family, std::span<const CheckpointTensor> weights,
+                const PickleNode* root) {
+  if (!HasEntry(family, root)) return false;
   const std::vector<std::string_view> marks = OptionNames(family.marks);
   return std::all_of(marks.begin(), marks.end(), [weights](std::string_view mark) {
     const bool wanted = !mark.starts_with('!');
@@ -141,7 +150,7 @@ std::optional<PrefixMatch> FittingPrefix(const FamilyInput& input) {
         inner.back().name.erase(0, prefix.size());
       }
       for (const Family* family : Families()) {
-        if (!Recognises(*family, inner)) continue;
+        if (!Recognises(*family, inner, input.root)) continue;
         const FamilyInput part = {.checkpoint = input.checkpoint,
                                   .step = input.step,
                                   .weights = inner,

@@ -30,8 +30,10 @@ struct NameMatch {
 };
 inline constexpr size_t kMaxListedNames = 1000;
 
-// Whether the checkpoint is one of the family's (Family::marks).
-bool Recognises(const Family& family, std::span<const CheckpointTensor> weights);
+// Whether the checkpoint is one of the family's (Family::marks, Family::entry). `root`:
+// FamilyInput::root.
+bool Recognises(const Family& family, std::span<const CheckpointTensor> weights,
+                const PickleNode* root = nullptr);
 
 // The families that the names fit, or, if there are none, nearly fit, by what their loaders claim.
 // The best first; of equal ones a family that this build reads first.

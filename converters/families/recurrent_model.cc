@@ -93,8 +93,10 @@ class RecurrentLoader {
       }
       if (layer.weight == nullptr) width_ = 0;
       layer.bias = network_.Claim(names.bias, {width_});
-      layer.norm_gain = network_.Claim(names.norm_gain, {width_});
-      layer.norm_bias = network_.Claim(names.norm_bias, {width_});
+      if (!names.norm_gain.empty()) {
+        layer.norm_gain = network_.Claim(names.norm_gain, {width_});
+        layer.norm_bias = network_.Claim(names.norm_bias, {width_});
+      }
       dense_.push_back(layer);
     }
   }
@@ -194,9 +196,12 @@ class RecurrentLoader {
     for (size_t i = 0; i < dense_.size(); ++i) {
       const Dense& from = dense_[i];
       DenseLayer layer{network_.AddWhole(*from.weight, Role::kPrunedAlso),
-                       network_.AddWhole(*from.bias, Role::kQuantised), DenseNorm::kLayer};
-      layer.norm_gain = network_.AddWhole(*from.norm_gain, Role::kKept);
-      layer.norm_bias = network_.AddWhole(*from.norm_bias, Role::kKept);
+                       network_.AddWhole(*from.bias, Role::kQuantised)};
+      if (from.norm_gain != nullptr) {
+        layer.norm = DenseNorm::kLayer;
+        layer.norm_gain = network_.AddWhole(*from.norm_gain, Role::kKept);
+        layer.norm_bias = network_.AddWhole(*from.norm_bias, Role::kKept);
+      }
       layer.activation = names_.dense[i].activation;
       dense.layers.push_back(layer);
     }

@@ -21,7 +21,7 @@ namespace kinglet {
 
 // A dense layer between the recurrent layers and the softmax.
 struct DenseLayerNames {
-  std::string weight, bias, norm_gain, norm_bias;
+  std::string weight, bias, norm_gain, norm_bias;  // without a norm its names are empty
   Activation activation = Activation::kNone;
 };
 

@@ -111,7 +111,9 @@ bool HoldsWords(const PickleNode& node) {
   return key->Integer() || value->Integer();
 }
 
-Result<PickledVocabulary> WordsIn(const std::string& path, const PickleNode& root) {
+}  // namespace
+
+Result<PickledVocabulary> WordsOfPickle(const std::string& path, const PickleNode& root) {
   const PickleNode* attributes = &AttributesOf(root);
   for (const std::string_view holder : kHolders) {
     const NodeRef inside = attributes->Find(holder);
@@ -153,8 +155,6 @@ Result<PickledVocabulary> WordsIn(const std::string& path, const PickleNode& roo
                          attributes->Describe() + std::string(kHint));
 }
 
-}  // namespace
-
 bool LooksPickled(const InputFile& file) {
   if (file.path().ends_with(".pkl") || Checkpoint::Recognises(file)) return true;
   std::string start(std::min<uint64_t>(file.size(), kLongestStart), '\0');
@@ -168,11 +168,11 @@ Result<PickledVocabulary> ReadPickledVocabulary(const std::string& path) {
   const auto file = std::make_shared<const InputFile>(std::move(opened));
   if (Checkpoint::Recognises(*file)) {
     KINGLET_ASSIGN_OR_RETURN(const auto checkpoint, Checkpoint::Open(file));
-    return WordsIn(path, checkpoint->root());
+    return WordsOfPickle(path, checkpoint->root());
   }
   const Result<PickleGraph> graph = ReadPickle(PickleIn(*file), 0);
   if (!graph.ok()) return InFile(path, graph.status());
-  return WordsIn(path, *graph->root);
+  return WordsOfPickle(path, *graph->root);
 }
 
 }  // namespace kinglet

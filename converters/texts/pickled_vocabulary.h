@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "converters/checkpoints/input_file.h"
+#include "converters/checkpoints/pickle.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -26,6 +27,9 @@ struct PickledVocabulary {
 // No code in the file is executed. Errors: KINGLET_INVALID_CHECKPOINT naming the entry,
 // KINGLET_IO_ERROR, KINGLET_OUT_OF_MEMORY.
 Result<PickledVocabulary> ReadPickledVocabulary(const std::string& path);
+// The vocabulary that a pickle is or holds. `path` names its file in messages. Errors:
+// KINGLET_INVALID_CHECKPOINT naming the entry.
+Result<PickledVocabulary> WordsOfPickle(const std::string& path, const PickleNode& root);
 
 }  // namespace kinglet
 

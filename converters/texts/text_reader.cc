@@ -45,12 +45,13 @@ TextReader::TextReader(const ModelText& text, std::string origin, Flush flush,
       flush_(std::move(flush)) {}
 
 Status TextReader::AddToken(uint32_t id, bool unknown, std::string_view typed,
-                            TokenSequence& out) const {
+                            TokenSequence& out) {
   if (out.ids.size() >= kMaxSequenceTokens) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, origin_, Numbered("line", line_),
                            "at most " + std::to_string(kMaxSequenceTokens) + " tokens", "more");
   }
   if (out.ids.empty()) out.first_size = SizeOfPieces(typed, marks_);
+  if (text_.reads_backward()) last_size_ = SizeOfPieces(typed, marks_);
   if (unknown) {
     out.typed.Add(out.ids.size(), typed);
     ++out.unknown;
@@ -64,7 +65,30 @@ Status TextReader::InLine(const Status& status) const {
   return Status(status.code(), origin_ + ": " + Numbered("line", line_) + ": " + status.message());
 }
 
+template <class Read>
+Status TextReader::InReadingOrder(const Read& read, TokenSequence& out) {
+  if (!text_.reads_backward()) return read(out);
+  TokenSequence forward = std::exchange(whole_, {});
+  KINGLET_RETURN_IF_ERROR(read(forward));
+  if (out.ids.empty() && !forward.ids.empty()) out.first_size = last_size_;
+  for (size_t i = forward.ids.size(); i-- > 0;) {
+    if (const std::string_view typed = forward.typed.At(i); !typed.empty()) {
+      out.typed.Add(out.ids.size(), typed);
+    }
+    out.ids.push_back(forward.ids[i]);
+  }
+  out.unknown += forward.unknown;
+  if (!out.size) out.size.emplace();
+  if (forward.size) *out.size += *forward.size;
+  return {};
+}
+
 Status TextReader::Add(std::string_view piece, TokenSequence& out) {
+  if (!out.size) out.size.emplace();
+  return AddForward(piece, text_.reads_backward() ? whole_ : out);
+}
+
+Status TextReader::AddForward(std::string_view piece, TokenSequence& out) {
   if (!out.size) out.size.emplace();
   for (size_t end = piece.find('\n'); end != piece.npos; end = piece.find('\n')) {
     open_ += piece.substr(0, end);
@@ -84,14 +108,35 @@ Status TextReader::Add(std::string_view piece, TokenSequence& out) {
 
 Status TextReader::AddOpen(TokenSequence& out) {
   const std::string line = std::exchange(open_, std::string());
-  return AddLine(line, out);
+  return AddLineForward(line, out);
 }
 
 Status TextReader::Finish(TokenSequence& out) {
   if (!out.size) out.size.emplace();
-  if (open_.empty() && !is_parted_) return {};
-  KINGLET_RETURN_IF_ERROR(AddOpen(out));
-  return EndLine(out);
+  const auto finish = [this](TokenSequence& text) -> Status {
+    if (open_.empty() && !is_parted_) return {};
+    KINGLET_RETURN_IF_ERROR(AddOpen(text));
+    return EndLine(text);
+  };
+  return InReadingOrder(finish, out);
+}
+
+Status TextReader::AddText(std::string_view text, TokenSequence& out) {
+  const auto read = [this, text](TokenSequence& sequence) -> Status {
+    std::string_view rest = text;
+    for (size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
+      KINGLET_RETURN_IF_ERROR(AddLineForward(rest.substr(0, end), sequence));
+      KINGLET_RETURN_IF_ERROR(EndLine(sequence));
+      rest.remove_prefix(end + 1);
+    }
+    return AddLineForward(rest, sequence);
+  };
+  return InReadingOrder(read, out);
+}
+
+Status TextReader::AddLine(std::string_view line, TokenSequence& out) {
+  const auto read = [this, line](TokenSequence& text) { return AddLineForward(line, text); };
+  return InReadingOrder(read, out);
 }
 
 size_t TextReader::LastSplit(std::string_view text) {
@@ -123,7 +168,7 @@ Status TextReader::ForEachPart(std::string_view line, const Visit& visit) {
   return visit(line, true);
 }
 
-Status TextReader::AddLine(std::string_view line, TokenSequence& out) {
+Status TextReader::AddLineForward(std::string_view line, TokenSequence& out) {
   line = PlainLine(line);
   WikiTextLine ahead;
   if (text_.tokenizer().reads_ahead() && line.size() > kPartBytes) {
@@ -135,7 +180,7 @@ Status TextReader::AddLine(std::string_view line, TokenSequence& out) {
   }
   const Status status = ForEachPart(line, [&](std::string_view part, bool ends) -> Status {
     KINGLET_RETURN_IF_ERROR(AddPart(part, ends, out));
-    return !ends && flush_ ? flush_(out) : Status();
+    return !ends && flush_ && !text_.reads_backward() ? flush_(out) : Status();
   });
   part_ = {};
   is_parted_ = false;
@@ -166,6 +211,7 @@ Status TextReader::EndLine(TokenSequence& out) {
   if (end_of_line_) {
     KINGLET_RETURN_IF_ERROR(AddToken(*end_of_line_, false, {}, out));
     if (out.ids.size() == 1) out.first_size = kEndOfLineSize;
+    last_size_ = kEndOfLineSize;
     *out.size += kEndOfLineSize;
   }
   NextLine();

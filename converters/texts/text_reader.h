@@ -1,4 +1,6 @@
 // Text as ids of a model's vocabulary. Every command and pass that reads a text uses TextReader.
+// Ids are in the order in which the model reads them: for a model that reads backward, a text's
+// last token comes first.
 #ifndef KINGLET_CONVERTERS_TEXTS_TEXT_READER_H_
 #define KINGLET_CONVERTERS_TEXTS_TEXT_READER_H_
 
@@ -61,11 +63,14 @@ class TextReader {
   // otherwise. Sizes of a text that is split into pieces already are sizes of the text before that.
   // Errors: KINGLET_UNKNOWN_WORD, naming
   // word and line, for a vocabulary without an unknown word; KINGLET_OUT_OF_MEMORY above 2^30
-  // tokens; those of ModelText::Encode.
+  // tokens; those of ModelText::Encode. For a model that reads backward nothing is appended before
+  // Finish.
   Status Add(std::string_view piece, TokenSequence& out);
   // To be called when the text has ended: a last line may have no newline.
   Status Finish(TokenSequence& out);
 
+  // Appends the tokens of a text of lines, without the word for the last line's end.
+  Status AddText(std::string_view text, TokenSequence& out);
   // For a caller that splits lines itself: appends the tokens of one line. Then call EndLine, which
   // appends the word for the line's end, or NextLine, which appends nothing.
   Status AddLine(std::string_view line, TokenSequence& out);
@@ -73,8 +78,14 @@ class TextReader {
   void NextLine();
 
  private:
+  // What the public functions do, in the text's order.
+  Status AddForward(std::string_view piece, TokenSequence& out);
+  Status AddLineForward(std::string_view line, TokenSequence& out);
+  // Appends the tokens that `read` appends, or their reverse for a model that reads backward.
+  template <class Read>
+  Status InReadingOrder(const Read& read, TokenSequence& out);
   // `typed`: the token's text.
-  Status AddToken(uint32_t id, bool unknown, std::string_view typed, TokenSequence& out) const;
+  Status AddToken(uint32_t id, bool unknown, std::string_view typed, TokenSequence& out);
   // Adds the next part of a line, whose last one `ends` it.
   Status AddPart(std::string_view text, bool ends, TokenSequence& out);
   Status AddOpen(TokenSequence& out);
@@ -95,6 +106,8 @@ class TextReader {
   TextPart part_;                     // the next one
   std::optional<TextSplits> splits_;  // made for the first long line
   uint64_t line_ = 1;
+  TokenSequence whole_;  // the text so far, for a model that reads backward
+  TextSize last_size_;   // of the last token of a text for a model that reads backward
 };
 
 // Reads a complete file. Errors: those of TextInput and TextReader.

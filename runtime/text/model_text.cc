@@ -1,6 +1,7 @@
 // The words of pieces are looked up when the model is opened, those of other tokens in each text.
 #include "runtime/text/model_text.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "format/message_text.h"
@@ -31,6 +32,7 @@ Result<std::shared_ptr<ModelText>> ModelText::Make(const TextTables* tables,
                                                    const Vocabulary& vocabulary) {
   std::shared_ptr<ModelText> text(new ModelText);
   text->is_stated_ = tables != nullptr;
+  text->reads_backward_ = tables != nullptr && tables->reads_backward;
   Marks marks;
   ForEachBracketed(vocabulary, [&](std::string_view word) { marks.Add(word); });
   KINGLET_ASSIGN_OR_RETURN(
@@ -85,6 +87,14 @@ uint64_t ModelText::BytesOf(const ModelFile& file) {
 }
 
 Result<TokenizedText> ModelText::Encode(std::string_view text) const {
+  Result<TokenizedText> tokenized = EncodeForward(text);
+  if (reads_backward_ && tokenized.ok()) {
+    std::reverse(tokenized->tokens.begin(), tokenized->tokens.end());
+  }
+  return tokenized;
+}
+
+Result<TokenizedText> ModelText::EncodeForward(std::string_view text) const {
   const std::string_view line = PlainLine(text);
   TextPart whole;
   if (line.find('\n') == line.npos) {

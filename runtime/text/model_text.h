@@ -36,18 +36,21 @@ class ModelText {
   static Result<std::shared_ptr<const ModelText>> Of(const TextTables* tables,
                                                      const Vocabulary& vocabulary);
 
-  // The tokens of a text of any number of lines, with ids of the vocabulary and ranges of `text`.
-  // Bytes that are no text (plain_text.h) are ignored. A piece that the vocabulary lacks becomes
-  // the unknown word: the SentencePiece model's unknown piece, or <unk>. Errors: those of
-  // Tokenizer::Encode, and KINGLET_UNKNOWN_WORD for a piece that the vocabulary lacks if it also
-  // lacks an unknown word.
+  // The tokens of a text of any number of lines, with ids of the vocabulary and ranges of `text`,
+  // in the order in which the model reads them (reads_backward). Bytes that are no text
+  // (plain_text.h) are ignored. A piece that the vocabulary lacks becomes the unknown word: the
+  // SentencePiece model's unknown piece, or <unk>. Errors: those of Tokenizer::Encode, and
+  // KINGLET_UNKNOWN_WORD for a piece that the vocabulary lacks if it also lacks an unknown word.
   Result<TokenizedText> Encode(std::string_view text) const;
-  // The tokens of a part of a line (Tokenizer::EncodePart). REQUIRES: marks where the line begins
-  // and carriage returns at its end are removed.
+  // The tokens of a part of a line, in the line's order (Tokenizer::EncodePart). REQUIRES: marks
+  // where the line begins and carriage returns at its end are removed.
   Result<TokenizedText> EncodePart(std::string_view text, TextPart& part) const;
 
   // Whether the file contains a tokenizer.
   bool is_stated() const { return is_stated_; }
+
+  // Whether the model reads a text from its last token to its first.
+  bool reads_backward() const { return reads_backward_; }
 
   std::optional<uint32_t> unknown_id() const { return unknown_; }
   // Whether tokens are parts of words, not words.
@@ -74,8 +77,9 @@ class ModelText {
   ModelText() = default;
   static Result<std::shared_ptr<ModelText>> Make(const TextTables* tables,
                                                  const Vocabulary& vocabulary);
+  Result<TokenizedText> EncodeForward(std::string_view text) const;
 
-  bool is_stated_ = true;
+  bool is_stated_ = true, reads_backward_ = false;
   std::shared_ptr<const Tokenizer> tokenizer_;
   const Vocabulary* vocabulary_ = nullptr;
   std::vector<std::optional<uint32_t>> word_of_piece_;  // empty if pieces have no ids

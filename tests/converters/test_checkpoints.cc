@@ -59,6 +59,7 @@ const std::vector<FixtureSet>& FixtureSets() {
       // Position tables are float32 in both and may differ by a unit in the last place of exp, sin
       // or cos. Three of fairseq-char's frequencies do, which adds up along the text.
       {"fastai", "", "fastai", {}, 1e-9, 0.02},
+      {"flair", "", "flair", {}, 1e-9, 0.01},
       {"fairseq-variants", "none", "fairseq", {"fairseq-char"}, 2e-5},
       {"fairseq-variants", "", "fairseq", {"fairseq-adaptive"}},
       {"gpt2", "", "gpt2"},

@@ -34,6 +34,7 @@ std::vector<TextTables> Examples() {
           {false, merges},
           {false, words},
           {true, WordRule{WordRule::Rule::kWikiText}},
+          {false, WordRule{WordRule::Rule::kCharacters}, true},
           {false, SmallBytePieces()}};
 }
 

@@ -161,7 +161,9 @@ std::string SymbolMaker::Next() {
 
 TextTables MakeRandomTables(ByteReader& bytes, SymbolMaker& symbols) {
   TextTables tables;
-  tables.lower_case = bytes.Byte() % 8 == 0;
+  const uint8_t flags = bytes.Byte() % 8;
+  tables.lower_case = flags == 0;
+  tables.reads_backward = flags == 1;
   switch (bytes.Between(0, 5)) {
     case 0:
     case 1:

@@ -69,6 +69,10 @@ void WriteFiles(const CommandFolder& folder) {
   folder.WriteModel(
       "spans.kgl",
       TinyMasked({.words = false, .pooler = false, .scores = 2, .scored = ScoredPart::kSpans}));
+  ModelDraft characters = TinyMicronet();
+  characters.vocabulary[1] = "\n";
+  characters.tokenizer = TextTables{false, WordRule{WordRule::Rule::kCharacters}};
+  folder.WriteModel("characters.kgl", characters);
   folder.Write("texts.txt", "2 9 4 13 3 6 3\n2 5 3\n");
   folder.Write("segments.txt", "0 0 0 0 0 1 1\n0 0 0\n");
   folder.Write("ids.txt", "0 1 2 3 4 5 6\n");

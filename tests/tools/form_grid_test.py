@@ -494,7 +494,7 @@ class Grid(unittest.TestCase):
             print(f"{form}: {', '.join(sorted(names))}")
         for form in ("pickled again", *tensor_forms(None)):
             self.assertEqual(met[form], families, form)
-        self.assertEqual(len(families), 18)  # all but zaremba-tf, whose framework writes no pickles
+        self.assertEqual(len(families), 19)  # all but zaremba-tf, whose framework writes no pickles
         for form in ("integers of NumPy", "whole floats", "bools of NumPy", "options as a dict", "options as a Namespace",
                      "options as a DictConfig", "options as a dataclass"):
             self.assertLessEqual({"fairseq", "opennmt"}, met[form], form)

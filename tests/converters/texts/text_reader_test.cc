@@ -19,8 +19,9 @@ struct Words {
                                                  segments.ranks));
     text = *ModelText::Of(nullptr, *vocabulary);
   }
-  Words(const std::vector<std::string>& list, WordRule::Rule rule) : Words(list) {
-    text = *ModelText::Create({false, WordRule{rule}}, *vocabulary);
+  Words(const std::vector<std::string>& list, WordRule::Rule rule, bool reads_backward = false)
+      : Words(list) {
+    text = *ModelText::Create({false, WordRule{rule}, reads_backward}, *vocabulary);
   }
   VocabularySegments segments;
   std::optional<Vocabulary> vocabulary;
@@ -58,6 +59,30 @@ TEST(TextReader, UnknownWordsKeepTheirSpelling) {
       EXPECT_EQ(read.first_size, (TextSize{1, 3, 3}));
     }
   }
+}
+
+// Of a model that reads backward; the size of what comes first is that of the text's last token.
+TEST(TextReader, TheLastTokenOfATextComesFirst) {
+  for (const size_t piece : {1, 4, 100}) {
+    const Words words({"the", "<unk>", "cat", "\n"}, WordRule::Rule::kSpaces, true);
+    const TokenSequence read = *Read(words, "the Katze\nthe\ncat Hund", piece);
+    EXPECT_EQ(read.ids, (Ids{3, 1, 2, 3, 0, 3, 1, 0}));
+    EXPECT_EQ(read.unknown, 2u);
+    EXPECT_EQ(read.typed.At(1), "Hund");
+    EXPECT_EQ(read.typed.At(6), "Katze");
+    EXPECT_EQ(read.size, (TextSize{5 + 3, 9 + 3 + 8 + 3, 9 + 3 + 8 + 3}));
+    EXPECT_EQ(read.first_size, (TextSize{1, 1, 1}));
+  }
+  const Words words({"the", "<unk>", "cat"}, WordRule::Rule::kSpaces, true);
+  TextReader reader(*words.text, "my.txt");
+  TokenSequence lines;
+  ASSERT_TRUE(reader.AddLine("the cat", lines).ok());
+  EXPECT_EQ(lines.first_size, (TextSize{1, 3, 3}));
+  ASSERT_TRUE(reader.AddLine("Hund the", lines).ok());
+  EXPECT_EQ(lines.ids, (Ids{2, 0, 0, 1}));
+  EXPECT_EQ(lines.typed.At(3), "Hund");
+  ASSERT_TRUE(reader.AddText("the\ncat", lines).ok());
+  EXPECT_EQ(lines.ids, (Ids{2, 0, 0, 1, 2, 0}));
 }
 
 TEST(TextReader, TokenizesLinesAsTheModelDoes) {
