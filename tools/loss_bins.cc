@@ -17,7 +17,6 @@
 #include "format/message_text.h"
 #include "runtime/text/white_space.h"
 #include "tools/arguments.h"
-#include "tools/json_lines.h"
 
 namespace kinglet {
 namespace {
@@ -49,8 +48,7 @@ std::string LossBin::Range() const {
   return from == *to ? std::to_string(from) : std::to_string(from) + "-" + std::to_string(*to);
 }
 
-std::string LossBinJson(const std::string& by, const LossBin& bin, int digits) {
-  JsonLine line(digits);
+void BeginBinLine(const std::string& by, const LossBin& bin, JsonLine& line) {
   line.Key("by").Text(by);
   if (bin.kind == LossBin::Kind::kUnknown) {
     line.Key("unknown").Boolean(true);
@@ -58,7 +56,13 @@ std::string LossBinJson(const std::string& by, const LossBin& bin, int digits) {
     line.Key("from").Integer(bin.from).Key("to");
     bin.to ? line.Integer(*bin.to) : line.Null();
   }
-  line.Key("tokens").Integer(bin.tokens).Key("nll").Number(bin.nll());
+  line.Key("tokens").Integer(bin.tokens);
+}
+
+std::string LossBinJson(const std::string& by, const LossBin& bin, int digits) {
+  JsonLine line(digits);
+  BeginBinLine(by, bin, line);
+  line.Key("nll").Number(bin.nll());
   if (std::isinf(bin.nll())) line.Key("impossible").Boolean(true);
   return line.Finish();
 }

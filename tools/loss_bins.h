@@ -14,6 +14,7 @@
 #include "format/vocabulary.h"
 #include "kinglet/status.h"
 #include "runtime/accounting/exact_sum.h"
+#include "tools/json_lines.h"
 
 namespace kinglet {
 
@@ -34,6 +35,8 @@ struct LossBin {
   std::string Range() const;
 };
 
+// The first members of a bin's line: "by" to "tokens".
+void BeginBinLine(const std::string& by, const LossBin& bin, JsonLine& line);
 // The line that `score --by BY --json` prints.
 std::string LossBinJson(const std::string& by, const LossBin& bin, int digits);
 
@@ -75,8 +78,8 @@ class CountBins {
   std::vector<LossBin> Bins() const;
 
  private:
-  const std::vector<uint64_t> counts_, begins_;
-  const std::optional<uint32_t> unknown_;
+  std::vector<uint64_t> counts_, begins_;
+  std::optional<uint32_t> unknown_;
   std::vector<LossBin> bins_;  // in ascending order of counts, then that of the unknown word
 };
 
