@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,10 +11,13 @@
 #include "converters/texts/token_file.h"
 #include "runtime/embedder.h"
 #include "runtime/session.h"
+#include "tools/class_labels.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"
 #include "tools/masked_lines.h"
 #include "tools/run_options.h"
+#include "tools/sentences.h"
+#include "tools/thread_team.h"
 #include "tools/words.h"
 
 namespace kinglet {
@@ -22,7 +26,10 @@ namespace {
 struct EmbedOptions {
   RunOptions run;
   MaskedInput input;
+  std::string labels;
   bool classify = false;
+
+  const std::string& path() const { return input.ids.empty() ? input.text : input.ids; }
 };
 
 std::string Numbers(const std::vector<double>& numbers, int digits) {
@@ -61,32 +68,81 @@ Status WriteVectors(const EmbedOptions& options, Embedder& embedder, Console& co
   return Status();
 }
 
-Status WriteClasses(const EmbedOptions& options, Embedder& embedder, Console& console) {
-  const int digits = NumberDigits(embedder.model());
-  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::vector<uint32_t>> lists,
-                           ReadIdLines(options.input.ids));
-  std::vector<double> scores(embedder.classes()), log_probabilities(embedder.classes());
-  for (size_t i = 0; i < lists.size(); ++i) {
-    if (const Status status = embedder.Classify(lists[i], scores, log_probabilities);
-        !status.ok()) {
-      return InFile(options.input.ids + ", line " + std::to_string(i + 1), status);
+// The answer about a list of words. Lists are interleaved among threads, which have an embedder
+// each.
+struct ClassAnswer {
+  Status status;
+  std::vector<double> scores, log_probabilities;
+};
+
+Result<std::vector<ClassAnswer>> ClassifyAll(const std::vector<std::vector<uint32_t>>& lists,
+                                             const std::shared_ptr<const Model>& model,
+                                             size_t threads) {
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadTeam> team, ThreadTeam::Create(threads));
+  std::vector<std::unique_ptr<Embedder>> embedders(threads);
+  for (std::unique_ptr<Embedder>& embedder : embedders) {
+    KINGLET_ASSIGN_OR_RETURN(embedder, Embedder::Create(model));
+  }
+  std::vector<ClassAnswer> answers(lists.size());
+  for (ClassAnswer& answer : answers) {
+    answer.scores.resize(embedders.front()->classes());
+    answer.log_probabilities.resize(embedders.front()->classes());
+  }
+  team->Run([&](size_t part) {
+    for (size_t i = part; i < lists.size(); i += threads) {
+      answers[i].status =
+          embedders[part]->Classify(lists[i], answers[i].scores, answers[i].log_probabilities);
     }
-    // The first of equal scores.
-    const auto best = std::max_element(scores.begin(), scores.end()) - scores.begin();
+  });
+  return answers;
+}
+
+// The lists of words of --ids or of the lines of --text.
+Result<std::vector<std::vector<uint32_t>>> ReadWordLists(const EmbedOptions& options,
+                                                         const Model& model) {
+  if (!options.input.ids.empty()) return ReadIdLines(options.input.ids);
+  KINGLET_ASSIGN_OR_RETURN(SentenceReader lines, SentenceReader::OfText(options.input.text, model));
+  std::vector<std::vector<uint32_t>> lists;
+  while (true) {
+    KINGLET_ASSIGN_OR_RETURN(std::optional<TokenSequence> line, lines.Next());
+    if (!line) return lists;
+    lists.push_back(std::move(line->ids));
+  }
+}
+
+// The first of equal scores.
+uint64_t BestClass(const std::vector<double>& scores) {
+  return static_cast<uint64_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+}
+
+Status WriteClasses(const EmbedOptions& options, const std::shared_ptr<const Model>& model,
+                    Console& console) {
+  const int digits = NumberDigits(*model);
+  const uint32_t classes = FindBlock<BagClassifier>(model->file().description())->classes;
+  KINGLET_ASSIGN_OR_RETURN(ClassLabels labels, ClassLabels::Read(options.labels, classes));
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::vector<uint32_t>> lists,
+                           ReadWordLists(options, *model));
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<ClassAnswer> answers,
+                           ClassifyAll(lists, model, options.run.threads));
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const auto& [status, scores, log_probabilities] = answers[i];
+    if (!status.ok()) return InFile(options.path() + ", line " + std::to_string(i + 1), status);
+    const uint64_t best = BestClass(scores);
     if (options.run.json) {
       JsonLine line(digits);
       line.Key("line").Integer(i + 1);
       AppendNumbers("scores", scores, line);
       AppendNumbers("logprobs", log_probabilities, line);
-      line.Key("class").Integer(static_cast<uint64_t>(best));
+      line.Key("class").Integer(best);
       console.out.Write(line.Finish());
     } else {
       console.out.Write(std::to_string(i + 1) + "\t" + std::to_string(best) + "\t" +
                         Numbers(log_probabilities, digits) + "\n");
     }
     KINGLET_RETURN_IF_ERROR(console.out.status());
+    KINGLET_RETURN_IF_ERROR(labels.Add(best));
   }
-  return Status();
+  return labels.Finish(options.run.json, console);
 }
 
 // A text's values under one or two keys.
@@ -109,7 +165,10 @@ void WriteText(const EmbedOptions& options, const Model& model, uint64_t number,
 // The pooled vectors or scores of texts that a masked model reads.
 Status WriteTexts(const EmbedOptions& options, const std::shared_ptr<const Model>& model,
                   Console& console) {
-  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
+  SessionOptions session_options;
+  session_options.threads = static_cast<uint32_t>(options.run.threads);
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                           Session::Create(model, session_options));
   const Reading& reading = *model->plan().reading;
   if (options.classify && session->scores() == 0) {
     return Status::Refusal(KINGLET_UNSUPPORTED, options.run.model, "--classify",
@@ -120,6 +179,12 @@ Status WriteTexts(const EmbedOptions& options, const std::shared_ptr<const Model
                            "one without (`fill` predicts its words)");
   }
   const bool spans = options.classify && reading.scores_spans;
+  if (spans && !options.labels.empty()) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, options.run.model, "--labels",
+                           "a model that gives a text one class", "one that scores spans");
+  }
+  KINGLET_ASSIGN_OR_RETURN(ClassLabels labels,
+                           ClassLabels::Read(options.labels, session->scores()));
   std::vector<double> numbers(options.classify ? session->scores() : session->pooled_width());
   const auto write = [&](uint64_t number, const MaskedText& text) -> Status {
     KINGLET_RETURN_IF_ERROR(session->Encode(text.ids, text.segments, 0));
@@ -138,15 +203,18 @@ Status WriteTexts(const EmbedOptions& options, const std::shared_ptr<const Model
     const bool is_next_sentence = block->scored == ScoredPart::kNextSentence;
     const char* const key = !options.classify ? "vector" : is_next_sentence ? "next" : "scores";
     WriteText(options, *model, number, {{key, numbers}}, console);
+    KINGLET_RETURN_IF_ERROR(labels.Add(BestClass(numbers)));
     return console.out.status();
   };
-  return ForEachMaskedLine(options.input, *model, write);
+  KINGLET_RETURN_IF_ERROR(ForEachMaskedLine(options.input, *model, write));
+  return labels.Finish(options.run.json, console);
 }
 
 Status Embed(const EmbedOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   if (model->plan().reading) return WriteTexts(options, model, console);
-  if (options.input.ids.empty()) {
+  const bool reads_text = options.classify && model->plan().classifier;
+  if (options.input.ids.empty() && !(reads_text && !options.input.text.empty())) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.run.model, "embed",
                            "--ids FILE, as it is no masked model",
                            options.input.text.empty() ? "none" : "--text");
@@ -159,9 +227,9 @@ Status Embed(const EmbedOptions& options, Console& console) {
     return Status::Refusal(KINGLET_UNSUPPORTED, options.run.model, "--classify",
                            "a model with a classifier", "one without");
   }
+  if (options.classify) return WriteClasses(options, model, console);
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Embedder> embedder, Embedder::Create(model));
-  return options.classify ? WriteClasses(options, *embedder, console)
-                          : WriteVectors(options, *embedder, console);
+  return WriteVectors(options, *embedder, console);
 }
 
 }  // namespace
@@ -171,10 +239,17 @@ Command AddEmbed(Arguments& program) {
   Arguments embed =
       program.AddSubcommand("embed", "Print the vectors of words or texts, or their classes");
   AddModelOptions(embed, options->run);
+  AddThreads(embed, options->run.threads);
   AddMaskedInput(embed, options->input);
-  embed.AddFlag("--classify", options->classify,
-                "print the class of each list and the log-probabilities of all classes; for a "
-                "masked model the scores of each text");
+  Option classify =
+      embed.AddFlag("--classify", options->classify,
+                    "print the class of each list and the log-probabilities of all classes; for a "
+                    "masked model the scores of each text");
+  embed
+      .Add("--labels", options->labels,
+           "the number of each text's class, from 0, one a line: print the accuracy")
+      .Needs(classify)
+      .Placeholder("FILE");
   embed.Footer("Example:\n  kinglet embed model.kgl --ids ids.txt --json");
   return {embed, [options] { return CheckMaskedInput(options->input, "embed"); },
           [options](Console& console) { return Embed(*options, console); }};
