@@ -103,7 +103,7 @@ struct Place {
   }
 };
 
-// Beside the point, moved up or down where another label is.
+// Next to the point, moved up or down where another label is.
 Place PlaceLabel(double x, double y, size_t letters, const std::vector<Place>& taken) {
   constexpr double kGap = 9;
   const double width = kLetter * static_cast<double>(letters);
