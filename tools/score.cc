@@ -469,6 +469,8 @@ Command AddScore(Arguments& program) {
                 "print a table of words instead: bits, the entropy before the word, its rank");
   score.AddFlag("-v,--tokens", options->tokens, "print every token before the summary");
   AddBinOptions(score, options->bins);
+  score.AddFlag("--whole-words", options->bins.whole_words,
+                "with --by: bins of words between spaces, of which tokens may be parts");
   score.Footer("Example:\n  kinglet score model.kgl --text test.txt --json");
   return {score, [options] { return CheckScoreInput(*options); },
           [options](Console& console) {

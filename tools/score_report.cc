@@ -47,7 +47,7 @@ void ScoreReport::Add(uint64_t position, uint32_t id, const ScoredToken& token,
   const double value = token.log_probability;
   text_.Add(value, unknown);
   all_.Add(value, unknown);
-  if (bins_) bins_->Add(id, value);
+  if (bins_) bins_->Add(id, value, typed);
   if (table_) table_->Add(id, &token, typed);
   if (options_.tokens) PrintToken(position, id, token, typed);
 }
@@ -99,16 +99,17 @@ void ScoreReport::PrintToken(uint64_t position, uint32_t id, const ScoredToken& 
   console_->out.Write(line + "\n");
 }
 
-void ScoreReport::PrintBins() const {
+void ScoreReport::PrintBins() {
   if (!bins_) return;
   const std::string& by = options_.bins.by;
+  const std::string unit = options_.bins.whole_words ? "word" : "token";
   for (const LossBin& bin : bins_->Bins()) {
     if (options_.json) {
       console_->out.Write(LossBinJson(by, bin, digits_));
       continue;
     }
-    console_->out.Write(by + " " + bin.Range() + ": " + ShortNumber(bin.nll()) +
-                        " nats per token, " + Grouped(bin.tokens) + " tokens\n");
+    console_->out.Write(by + " " + bin.Range() + ": " + ShortNumber(bin.nll()) + " nats per " +
+                        unit + ", " + Grouped(bin.tokens) + " " + unit + "s\n");
   }
 }
 

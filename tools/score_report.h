@@ -65,7 +65,7 @@ class ScoreReport {
  private:
   ScoreReport(const ScoreReportOptions& options, const Model& model, Console& console);
   void PrintToken(uint64_t position, uint32_t id, const ScoredToken& token, std::string_view typed);
-  void PrintBins() const;
+  void PrintBins();
   Status FinishTable(const std::string& input_name);
 
   ScoreReportOptions options_;
