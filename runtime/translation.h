@@ -12,13 +12,19 @@
 
 namespace kinglet {
 
+enum class LengthPenalty : uint8_t {
+  kPower,  // n^A
+  kGnmt,   // ((5 + n) / 6)^A (Wu et al. 2016)
+};
+
 struct TranslationOptions {
   uint32_t end_token = 0;     // ends a translation (OpenNMT's </s>)
   uint32_t max_length = 100;  // tokens, the end token included; at least 1
-  // The score of a finished translation of n tokens, its end included, is log p / n^length_penalty.
-  // Finite and at least 0. With 0 the score is log p.
+  // The score of a finished translation of n tokens, its end included, is log p divided by the form
+  // of the length penalty A, which is finite and at least 0. With 0 the score is log p.
   double length_penalty = 0;
   uint32_t n_best = 1;  // translations to find: 1 to the width of the beam
+  LengthPenalty penalty_form = LengthPenalty::kPower;
 };
 
 struct Translation {
@@ -43,6 +49,15 @@ struct Translation {
 // range, also if max_length is more than the decoder has positions.
 Result<std::vector<Translation>> Translate(std::span<const uint32_t> source,
                                            const TranslationOptions& options, Session& session);
+
+// Translates several sources, each with the bits of Translate in a session of `width` lanes. As
+// many as have room in the session's lanes advance together; where one ends, the next one begins.
+// The lanes of `encoder`, a session of the same model, read the sources. The answers are in the
+// order of the sources; that of a source which Encode refuses is its error. Errors of all: those of
+// Translate but Encode's.
+Result<std::vector<Result<std::vector<Translation>>>> TranslateTogether(
+    std::span<const std::vector<uint32_t>> sources, uint32_t width,
+    const TranslationOptions& options, Session& session, Session& encoder);
 
 }  // namespace kinglet
 

@@ -36,6 +36,7 @@ Command AddTuneCache(Arguments& program);
 Command AddRescore(Arguments& program);
 Command AddReport(Arguments& program);
 Command AddDiff(Arguments& program);
+Command AddTable(Arguments& program);
 Command AddSensitivity(Arguments& program);
 Command AddPlan(Arguments& program);
 Command AddCompress(Arguments& program);

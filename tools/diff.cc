@@ -14,28 +14,31 @@
 #include "runtime/accounting/meter.h"
 #include "runtime/accounting/micronet.h"
 #include "runtime/accounting/trace.h"
-#include "runtime/session.h"
 #include "runtime/special_tokens.h"
 #include "tools/commands.h"
 #include "tools/inspect_report.h"
 #include "tools/json_lines.h"
+#include "tools/loss_bins.h"
 #include "tools/loss_totals.h"
 #include "tools/model_facts.h"
 #include "tools/paired_losses.h"
 #include "tools/run_options.h"
 #include "tools/score_protocol.h"
+#include "tools/stream_losses.h"
 #include "tools/tensor_differences.h"
+#include "tools/text_bins.h"
 #include "tools/token_text.h"
-#include "tools/words.h"
 
 namespace kinglet {
 namespace {
 
 struct DiffOptions {
   RunOptions run;  // of the first model
-  std::string second, text, ids;
+  std::string second;
+  TextFile input;  // both paths empty: the files alone
+  BinOptions bins;
 
-  const std::string& input_name() const { return text.empty() ? ids : text; }
+  const std::string& input_name() const { return input.path(); }
 };
 
 // A text as one of the models scores it.
@@ -43,6 +46,8 @@ struct ScoredText {
   uint64_t tokens = 0;
   LossTotals totals;
   BlockLosses blocks;
+  std::vector<LossBin> bins;
+  uint64_t ids_hash = 0;  // with bins: of the ids in their order
   std::string protocol;
 };
 
@@ -54,65 +59,49 @@ struct Side {
   std::optional<ScoredText> text;
 };
 
-// Scores a text in one stream, and follows the work of the full distribution after each token.
-class TextScorer {
- public:
-  TextScorer(const Model& model, Session& session)
-      : session_(session),
-        tracer_(model.plan()),
-        unknown_(SpecialTokensOf(model).unknown),
-        pending_(model.file().description().start_token) {}
+// FNV-1a of the ids so far and the next one (Fowler, Noll and Vo).
+uint64_t AddToHash(uint64_t hash, uint32_t id) {
+  constexpr uint64_t kPrime = 0x100000001B3;
+  for (int shift = 0; shift < 32; shift += 8) hash = (hash ^ (id >> shift & 0xFFU)) * kPrime;
+  return hash;
+}
 
-  Status Add(std::span<const uint32_t> ids) {
-    for (const uint32_t id : ids) {
-      if (pending_) {
-        KINGLET_RETURN_IF_ERROR(session_.StepToken(*pending_));
-        KINGLET_ASSIGN_OR_RETURN(const double value, session_.LogProbability(id));
-        scored_.totals.Add(value, id == unknown_);
-        scored_.blocks.Add(0.0 - value);
-      }
-      tracer_.Step(id);
-      pending_ = id;
-      ++scored_.tokens;
-    }
-    return Status();
-  }
-  const Trace& trace() const { return tracer_.trace(); }
-  ScoredText& scored() { return scored_; }
-
- private:
-  Session& session_;
-  FullTracer tracer_;
-  std::optional<uint32_t> unknown_, pending_;
-  ScoredText scored_;
-};
-
+// Scores the text in one stream, and follows the work of the full distribution after each token.
 Status ScoreText(const DiffOptions& options, const Console& console,
                  std::span<const uint64_t> nonzeros, Side& side) {
   const Model& model = *side.model;
   KINGLET_RETURN_IF_ERROR(RequireNoSource(model, "diff --text"));
-  SessionOptions session_options;
-  session_options.threads = static_cast<uint32_t>(options.run.threads);
-  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                           Session::Create(side.model, session_options));
-  TextScorer scorer(model, *session);
-  Progress progress(ProgressFormOf("", console));
-  const auto add = [&](const TokenSequence& piece) {
-    progress.Say(side.path + ": " + Grouped(scorer.scored().tokens) + " tokens");
-    return scorer.Add(piece.ids);
-  };
-  if (!options.text.empty()) {
-    KINGLET_RETURN_IF_ERROR(ForEachTextPiece(options.text, model.text(), add));
-  } else {
-    KINGLET_ASSIGN_OR_RETURN(const TokenSequence all,
-                             ReadIdSequence(options.ids, model.vocabulary_size()));
-    KINGLET_RETURN_IF_ERROR(scorer.Add(all.ids));
+  const std::optional<uint32_t> unknown = SpecialTokensOf(model).unknown;
+  ScoredText scored;
+  std::optional<TextBins> bins;
+  if (!options.bins.by.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(bins, TextBins::Create(options.bins, model));
   }
-  KINGLET_RETURN_IF_ERROR(RequireScored(scorer.scored().totals, options.input_name()));
-  side.operations = CountExecuted(model.plan(), nonzeros, TraitsOf(model.backend()), scorer.trace())
+  FullTracer tracer(model.plan());
+  const auto add = [&](uint32_t id, std::optional<double> log_probability) {
+    tracer.Step(id);
+    if (bins) scored.ids_hash = AddToHash(scored.ids_hash, id);
+    if (!log_probability) {
+      if (bins) bins->Skip(id);
+      return;
+    }
+    scored.totals.Add(*log_probability, id == unknown);
+    scored.blocks.Add(0.0 - *log_probability);
+    if (bins) bins->Add(id, *log_probability);
+  };
+  Progress progress(ProgressFormOf("", console));
+  KINGLET_ASSIGN_OR_RETURN(
+      const StreamLosses losses,
+      StreamLosses::Read(
+          side.model, static_cast<uint32_t>(options.run.threads), options.input, add,
+          [&](uint64_t tokens) { progress.Say(side.path + ": " + Grouped(tokens) + " tokens"); }));
+  scored.tokens = losses.tokens();
+  KINGLET_RETURN_IF_ERROR(RequireScored(scored.totals, options.input_name()));
+  side.operations = CountExecuted(model.plan(), nonzeros, TraitsOf(model.backend()), tracer.trace())
                         .operations.Total();
-  side.text = std::move(scorer.scored());
-  side.text->protocol = StreamProtocol(model, std::nullopt, 0, "reference");
+  if (bins) scored.bins = bins->Bins();
+  scored.protocol = StreamProtocol(model, std::nullopt, 0, "reference");
+  side.text = std::move(scored);
   return Status();
 }
 
@@ -151,7 +140,20 @@ using Sides = std::array<Side, 2>;
 // tokens.
 Status CheckSameTokens(const DiffOptions& options, const Sides& sides) {
   const auto& [first, second] = sides;
-  if (!first.text || first.text->totals.scored() == second.text->totals.scored()) return Status();
+  if (!first.text) return Status();
+  if (first.text->totals.scored() == second.text->totals.scored()) {
+    const auto same = [](const LossBin& a, const LossBin& b) {
+      return a.kind == b.kind && a.from == b.from && a.tokens == b.tokens;
+    };
+    const auto &bins = first.text->bins, &others = second.text->bins;
+    if (first.text->ids_hash == second.text->ids_hash &&
+        std::equal(bins.begin(), bins.end(), others.begin(), others.end(), same)) {
+      return Status();
+    }
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "diff", options.input_name(),
+                           "models that give the text the same ids, so that --by has the same bins",
+                           "different ids (compare them without --by)");
+  }
   const auto tokens = [](const Side& side) {
     return Grouped(side.text->totals.scored()) + " by " + side.path;
   };
@@ -189,6 +191,43 @@ void AppendSide(const char* key, const Side& side, JsonLine& line) {
   line.EndObject();
 }
 
+// A bin of both models' losses.
+struct BinDifference {
+  const LossBin& first;
+  const LossBin& second;
+  double difference = 0;  // of the mean losses
+  // The differences of the tokens in this bin and the ones before it, over all scored tokens; so
+  // the last bin's is the mean difference (figure 3 of Yan et al. 2020).
+  double cumulative = 0;
+};
+
+std::vector<BinDifference> BinDifferences(const Sides& sides) {
+  const auto& [first, second] = std::pair(&*sides[0].text, &*sides[1].text);
+  std::vector<BinDifference> differences;
+  double sum = 0;
+  for (size_t i = 0; i < first->bins.size(); ++i) {
+    const LossBin &a = first->bins[i], &b = second->bins[i];
+    sum += a.logprob.Value() - b.logprob.Value();
+    differences.push_back(
+        {a, b, b.nll() - a.nll(), sum / static_cast<double>(first->totals.scored())});
+  }
+  return differences;
+}
+
+std::string BinsJson(const DiffOptions& options, const Sides& sides) {
+  std::string text;
+  for (const BinDifference& bin : BinDifferences(sides)) {
+    JsonLine line;
+    BeginBinLine(options.bins.by, bin.first, line);
+    line.Key("first").BeginObject().Loss(bin.first.nll()).EndObject();
+    line.Key("second").BeginObject().Loss(bin.second.nll()).EndObject();
+    line.Key("difference").BeginObject().Key("nll").Number(bin.difference);
+    line.Key("cumulative").Number(bin.cumulative).EndObject();
+    text += line.Finish();
+  }
+  return text;
+}
+
 std::string DiffJson(const Sides& sides, const std::vector<TensorDifference>& changes) {
   JsonLine line;
   AppendSide("first", sides[0], line);
@@ -217,14 +256,23 @@ std::string Formatted(const char* format, double number) {
   return text.data();
 }
 
+std::string Right(const std::string& text, size_t columns) {
+  return std::string(columns - std::min(columns, text.size()), ' ') + text;
+}
+
 // A row of the table of both files.
 std::string Row(const std::string& name, const std::string& first, const std::string& second,
                 const std::string& change = "") {
-  const auto right = [](const std::string& text, size_t columns) {
-    return std::string(columns - std::min(columns, text.size()), ' ') + text;
-  };
-  return "  " + FittedText(name, 24) + right(first, 18) + right(second, 18) + right(change, 12) +
+  return "  " + FittedText(name, 24) + Right(first, 18) + Right(second, 18) + Right(change, 12) +
          "\n";
+}
+
+// A row of the table of bins.
+std::string BinRow(const std::string& name, const std::string& tokens, const std::string& first,
+                   const std::string& second, const std::string& difference,
+                   const std::string& cumulative) {
+  return "  " + FittedText(name, 20) + Right(tokens, 12) + Right(first, 10) + Right(second, 10) +
+         Right(difference, 12) + Right(cumulative, 12) + "\n";
 }
 
 std::string ChangeText(double first, double second) {
@@ -297,8 +345,19 @@ std::string Verdict(const PairedDifference& found) {
   return text + "this text does not tell them apart";
 }
 
-std::string DiffText(const Sides& sides, const std::vector<TensorDifference>& changes,
-                     const std::string& input_name) {
+std::string BinsText(const DiffOptions& options, const Sides& sides) {
+  std::string text = "\nnats a token by " + options.bins.by + "\n" +
+                     BinRow("", "tokens", "first", "second", "difference", "cumulative");
+  for (const BinDifference& bin : BinDifferences(sides)) {
+    text += BinRow(bin.first.Range(), Grouped(bin.first.tokens), Formatted("%.4f", bin.first.nll()),
+                   Formatted("%.4f", bin.second.nll()), Formatted("%+.4f", bin.difference),
+                   Formatted("%+.4f", bin.cumulative));
+  }
+  return text;
+}
+
+std::string DiffText(const DiffOptions& options, const Sides& sides,
+                     const std::vector<TensorDifference>& changes) {
   const auto& [first, second] = sides;
   const auto& [a, b] = std::pair(&first.model->file(), &second.model->file());
   std::string text = FactLine("first", first.path) + FactLine("second", second.path);
@@ -320,8 +379,10 @@ std::string DiffText(const Sides& sides, const std::vector<TensorDifference>& ch
     text +=
         Row("perplexity", Formatted("%.4f", first_perplexity), Formatted("%.4f", second_perplexity),
             ChangeText(first_perplexity, second_perplexity));
-    text += "\n" + Grouped(first.text->totals.scored()) + " scored tokens of " + input_name +
-            ":\n" + Verdict(Compare(first.text->blocks, second.text->blocks)) + "\n";
+    text += "\n" + Grouped(first.text->totals.scored()) + " scored tokens of " +
+            options.input_name() + ":\n" +
+            Verdict(Compare(first.text->blocks, second.text->blocks)) + "\n";
+    if (!options.bins.by.empty()) text += BinsText(options, sides);
   }
   return text + BlocksText(sides) + TensorsText(sides, changes);
 }
@@ -334,17 +395,25 @@ Status Diff(const DiffOptions& options, Console& console) {
   KINGLET_RETURN_IF_ERROR(CheckSameTokens(options, sides));
   const std::vector<TensorDifference> changes =
       CompareTensors(sides[0].model->file(), sides[1].model->file());
-  console.out.Write(options.run.json ? DiffJson(sides, changes)
-                                     : DiffText(sides, changes, options.input_name()));
+  if (!options.run.json) {
+    console.out.Write(DiffText(options, sides, changes));
+    return Status();
+  }
+  if (!options.bins.by.empty()) console.out.Write(BinsJson(options, sides));
+  console.out.Write(DiffJson(sides, changes));
   return Status();
 }
 
 Status CheckDiff(const DiffOptions& options) {
-  if (!options.text.empty() && !options.ids.empty()) {
+  if (!options.input.text.empty() && !options.input.ids.empty()) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "diff", "--text FILE or --ids FILE",
                            "both");
   }
-  return Status();
+  if (!options.bins.by.empty() && options.input_name().empty()) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--by",
+                           "--text FILE or --ids FILE with it", "neither");
+  }
+  return CheckBinOptions(options.bins);
 }
 
 }  // namespace
@@ -356,11 +425,13 @@ Command AddDiff(Arguments& program) {
   AddModelOptions(diff, options->run);
   diff.Add("SECOND.kgl", options->second, "the other model").Required().Placeholder("");
   AddThreads(diff, options->run.threads);
-  diff.Add("--text", options->text, "compare the losses on this text; each line end becomes <eos>")
+  diff.Add("--text", options->input.text,
+           "compare the losses on this text; each line end becomes <eos>")
       .Placeholder("FILE");
-  diff.Add("--ids", options->ids,
+  diff.Add("--ids", options->input.ids,
            "compare the losses on token ids: text, separated by white space, or .npy")
       .Placeholder("FILE");
+  AddBinOptions(diff, options->bins);
   diff.Footer("Example:\n  kinglet diff 9bit.kgl 4bit.kgl --text test.txt");
   return {diff, [options] { return CheckDiff(*options); },
           [options](Console& console) { return Diff(*options, console); }};

@@ -13,11 +13,15 @@
 #include "converters/texts/token_file.h"
 #include "runtime/embedder.h"
 #include "runtime/session.h"
+#include "tools/class_labels.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"
 #include "tools/masked_lines.h"
 #include "tools/run_options.h"
+#include "tools/sentences.h"
 #include "tools/span_vectors.h"
+#include "tools/thread_team.h"
+#include "tools/unit_layers.h"
 #include "tools/words.h"
 
 namespace kinglet {
@@ -26,9 +30,12 @@ namespace {
 struct EmbedOptions {
   RunOptions run;
   MaskedInput input;
+  std::string labels;
   std::string spans;  // path; may be empty
   bool classify = false;
   std::optional<uint32_t> layer;  // of DeFINE units
+
+  const std::string& path() const { return input.ids.empty() ? input.text : input.ids; }
 };
 
 std::string Numbers(const std::vector<double>& numbers, int digits) {
@@ -67,123 +74,103 @@ Status WriteVectors(const EmbedOptions& options, Embedder& embedder, Console& co
   return Status();
 }
 
-// The outputs of one layer of the input's DeFINE units.
-class UnitLayers {
- public:
-  UnitLayers(const EmbedOptions& options, std::shared_ptr<const ModelFile> file)
-      : options_(options),
-        file_(std::move(file)),
-        embedding_(*FindBlock<AdaptiveEmbedding>(file_->description())),
-        embedders_(embedding_.units.size()) {}
-
-  Status Write(Console& console) {
-    if (embedding_.units.empty()) {
-      return Status::Refusal(KINGLET_UNSUPPORTED, options_.run.model, "--layer",
-                             "a model that keeps a DeFINE unit (convert --keep-define ROWS)",
-                             "one without");
+Status WriteLayers(const EmbedOptions& options, Console& console) {
+  const auto write = [&](uint32_t id, const UnitVector& vector) -> Status {
+    if (!options.run.json) {
+      console.out.Write(std::to_string(id) + "\t" + Numbers(vector.all, vector.digits) + "\n");
+      return console.out.status();
     }
-    KINGLET_ASSIGN_OR_RETURN(
-        const TokenSequence sequence,
-        ReadIdSequence(options_.input.ids, file_->description().vocabulary_size));
-    for (const uint32_t id : sequence.ids) {
-      KINGLET_RETURN_IF_ERROR(WriteWord(id, console));
-      KINGLET_RETURN_IF_ERROR(console.out.status());
-    }
-    return Status();
-  }
-
- private:
-  Status WriteWord(uint32_t id, Console& console) {
-    const auto bin = std::ranges::find_if(
-        embedding_.bins, [id](const EmbeddingBin& each) { return id - each.first < each.size; });
-    const KeptDefineUnit* const kept =
-        UnitOf(embedding_.units, static_cast<size_t>(bin - embedding_.bins.begin()));
-    if (kept == nullptr) {
-      return Status::Refusal(KINGLET_INVALID_ARGUMENT, options_.input.ids, "--layer",
-                             "words of a DeFINE unit's bins", "id " + std::to_string(id));
-    }
-    const uint32_t layer = *options_.layer;
-    if (layer > kept->unit.layers.size()) {
-      return Status::Refusal(KINGLET_INVALID_ARGUMENT, options_.run.model, "--layer",
-                             "0 (Map) to " + std::to_string(kept->unit.layers.size()),
-                             std::to_string(layer));
-    }
-    const auto index = static_cast<uint32_t>(kept - embedding_.units.data());
-    std::unique_ptr<Embedder>& embedder = embedders_[index];
-    if (embedder == nullptr) {
-      ModelOptions part;
-      part.backend = options_.run.backend;
-      part.only = UnitPart{index, layer};
-      KINGLET_ASSIGN_OR_RETURN(auto model, Model::FromFile(file_, part));
-      KINGLET_ASSIGN_OR_RETURN(embedder, Embedder::Create(std::move(model)));
-    }
-    std::vector<double> vector(embedder->width());
-    KINGLET_RETURN_IF_ERROR(embedder->Vector(id, vector));
-    const int digits = NumberDigits(embedder->model());
-    if (!options_.run.json) {
-      console.out.Write(std::to_string(id) + "\t" + Numbers(vector, digits) + "\n");
-      return Status();
-    }
-    JsonLine line(digits);
-    line.Key("id").Integer(id).Key("layer").Integer(layer);
-    AppendNumbers("vector", vector, line);
+    JsonLine line(vector.digits);
+    line.Key("id").Integer(id).Key("layer").Integer(*options.layer);
+    AppendNumbers("vector", vector.all, line);
     line.Key("groups").BeginArray();
-    const DefineLayer map;
-    const DefineLayer& made = layer == 0 ? map : kept->unit.layers[layer - 1];
-    for (uint64_t group = 0; group < made.groups; ++group) {
+    for (const std::vector<double>& group : vector.groups) {
       line.BeginArray();
-      for (const double value : OfGroup(made, vector, group)) line.Number(value);
+      for (const double value : group) line.Number(value);
       line.EndArray();
     }
     line.EndArray();
     console.out.Write(line.Finish());
-    return Status();
-  }
+    return console.out.status();
+  };
+  return ForEachUnitVector(options.run, options.input.ids, *options.layer, write);
+}
 
-  // The elements that the layer's group computed, in its order.
-  static std::vector<double> OfGroup(const DefineLayer& layer, const std::vector<double>& vector,
-                                     uint64_t group) {
-    const uint64_t width = vector.size() / layer.groups;
-    const bool shuffled = layer.shuffle != DefineLayer::Shuffle::kNone;
-    std::vector<double> own;
-    for (uint64_t i = 0; i < width; ++i) {
-      own.push_back(vector[shuffled ? i * layer.groups + group : group * width + i]);
-    }
-    return own;
-  }
-
-  const EmbedOptions& options_;
-  const std::shared_ptr<const ModelFile> file_;
-  const AdaptiveEmbedding& embedding_;
-  std::vector<std::unique_ptr<Embedder>> embedders_;  // by unit; null until a word needs it
+// The answer about a list of words. Lists are interleaved among threads, which have an embedder
+// each.
+struct ClassAnswer {
+  Status status;
+  std::vector<double> scores, log_probabilities;
 };
 
-Status WriteClasses(const EmbedOptions& options, Embedder& embedder, Console& console) {
-  const int digits = NumberDigits(embedder.model());
-  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::vector<uint32_t>> lists,
-                           ReadIdLines(options.input.ids));
-  std::vector<double> scores(embedder.classes()), log_probabilities(embedder.classes());
-  for (size_t i = 0; i < lists.size(); ++i) {
-    if (const Status status = embedder.Classify(lists[i], scores, log_probabilities);
-        !status.ok()) {
-      return InFile(options.input.ids + ", line " + std::to_string(i + 1), status);
+Result<std::vector<ClassAnswer>> ClassifyAll(const std::vector<std::vector<uint32_t>>& lists,
+                                             const std::shared_ptr<const Model>& model,
+                                             size_t threads) {
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadTeam> team, ThreadTeam::Create(threads));
+  std::vector<std::unique_ptr<Embedder>> embedders(threads);
+  for (std::unique_ptr<Embedder>& embedder : embedders) {
+    KINGLET_ASSIGN_OR_RETURN(embedder, Embedder::Create(model));
+  }
+  std::vector<ClassAnswer> answers(lists.size());
+  for (ClassAnswer& answer : answers) {
+    answer.scores.resize(embedders.front()->classes());
+    answer.log_probabilities.resize(embedders.front()->classes());
+  }
+  team->Run([&](size_t part) {
+    for (size_t i = part; i < lists.size(); i += threads) {
+      answers[i].status =
+          embedders[part]->Classify(lists[i], answers[i].scores, answers[i].log_probabilities);
     }
-    // The first of equal scores.
-    const auto best = std::max_element(scores.begin(), scores.end()) - scores.begin();
+  });
+  return answers;
+}
+
+// The lists of words of --ids or of the lines of --text.
+Result<std::vector<std::vector<uint32_t>>> ReadWordLists(const EmbedOptions& options,
+                                                         const Model& model) {
+  if (!options.input.ids.empty()) return ReadIdLines(options.input.ids);
+  KINGLET_ASSIGN_OR_RETURN(SentenceReader lines, SentenceReader::OfText(options.input.text, model));
+  std::vector<std::vector<uint32_t>> lists;
+  while (true) {
+    KINGLET_ASSIGN_OR_RETURN(std::optional<TokenSequence> line, lines.Next());
+    if (!line) return lists;
+    lists.push_back(std::move(line->ids));
+  }
+}
+
+// The first of equal scores.
+uint64_t BestClass(const std::vector<double>& scores) {
+  return static_cast<uint64_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+}
+
+Status WriteClasses(const EmbedOptions& options, const std::shared_ptr<const Model>& model,
+                    Console& console) {
+  const int digits = NumberDigits(*model);
+  const uint32_t classes = FindBlock<BagClassifier>(model->file().description())->classes;
+  KINGLET_ASSIGN_OR_RETURN(ClassLabels labels, ClassLabels::Read(options.labels, classes));
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::vector<uint32_t>> lists,
+                           ReadWordLists(options, *model));
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<ClassAnswer> answers,
+                           ClassifyAll(lists, model, options.run.threads));
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const auto& [status, scores, log_probabilities] = answers[i];
+    if (!status.ok()) return InFile(options.path() + ", line " + std::to_string(i + 1), status);
+    const uint64_t best = BestClass(scores);
     if (options.run.json) {
       JsonLine line(digits);
       line.Key("line").Integer(i + 1);
       AppendNumbers("scores", scores, line);
       AppendNumbers("logprobs", log_probabilities, line);
-      line.Key("class").Integer(static_cast<uint64_t>(best));
+      line.Key("class").Integer(best);
       console.out.Write(line.Finish());
     } else {
       console.out.Write(std::to_string(i + 1) + "\t" + std::to_string(best) + "\t" +
                         Numbers(log_probabilities, digits) + "\n");
     }
     KINGLET_RETURN_IF_ERROR(console.out.status());
+    KINGLET_RETURN_IF_ERROR(labels.Add(best));
   }
-  return Status();
+  return labels.Finish(options.run.json, console);
 }
 
 Status WriteSpans(const EmbedOptions& options, const std::shared_ptr<const Model>& model,
@@ -225,7 +212,10 @@ void WriteText(const EmbedOptions& options, const Model& model, uint64_t number,
 // The pooled vectors or scores of texts that a masked model reads.
 Status WriteTexts(const EmbedOptions& options, const std::shared_ptr<const Model>& model,
                   Console& console) {
-  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
+  SessionOptions session_options;
+  session_options.threads = static_cast<uint32_t>(options.run.threads);
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                           Session::Create(model, session_options));
   const Reading& reading = *model->plan().reading;
   if (options.classify && session->scores() == 0) {
     return Status::Refusal(KINGLET_UNSUPPORTED, options.run.model, "--classify",
@@ -236,6 +226,12 @@ Status WriteTexts(const EmbedOptions& options, const std::shared_ptr<const Model
                            "one without (`fill` predicts its words)");
   }
   const bool spans = options.classify && reading.scores_spans;
+  if (spans && !options.labels.empty()) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, options.run.model, "--labels",
+                           "a model that gives a text one class", "one that scores spans");
+  }
+  KINGLET_ASSIGN_OR_RETURN(ClassLabels labels,
+                           ClassLabels::Read(options.labels, session->scores()));
   std::vector<double> numbers(options.classify ? session->scores() : session->pooled_width());
   const auto write = [&](uint64_t number, const MaskedText& text) -> Status {
     KINGLET_RETURN_IF_ERROR(session->Encode(text.ids, text.segments, 0));
@@ -254,21 +250,20 @@ Status WriteTexts(const EmbedOptions& options, const std::shared_ptr<const Model
     const bool is_next_sentence = block->scored == ScoredPart::kNextSentence;
     const char* const key = !options.classify ? "vector" : is_next_sentence ? "next" : "scores";
     WriteText(options, *model, number, {{key, numbers}}, console);
+    KINGLET_RETURN_IF_ERROR(labels.Add(BestClass(numbers)));
     return console.out.status();
   };
-  return ForEachMaskedLine(options.input, *model, write);
+  KINGLET_RETURN_IF_ERROR(ForEachMaskedLine(options.input, *model, write));
+  return labels.Finish(options.run.json, console);
 }
 
 Status Embed(const EmbedOptions& options, Console& console) {
-  if (options.layer) {
-    KINGLET_RETURN_IF_ERROR(FindBackend(options.run.backend).status());
-    KINGLET_ASSIGN_OR_RETURN(auto file, ModelFile::Open(options.run.model));
-    return UnitLayers(options, std::move(file)).Write(console);
-  }
+  if (options.layer) return WriteLayers(options, console);
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   if (!options.spans.empty()) return WriteSpans(options, model, console);
   if (model->plan().reading) return WriteTexts(options, model, console);
-  if (options.input.ids.empty()) {
+  const bool reads_text = options.classify && model->plan().classifier;
+  if (options.input.ids.empty() && !(reads_text && !options.input.text.empty())) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.run.model, "embed",
                            "--ids FILE, as it is no masked model",
                            options.input.text.empty() ? "none" : "--text");
@@ -281,18 +276,25 @@ Status Embed(const EmbedOptions& options, Console& console) {
     return Status::Refusal(KINGLET_UNSUPPORTED, options.run.model, "--classify",
                            "a model with a classifier", "one without");
   }
+  if (options.classify) return WriteClasses(options, model, console);
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Embedder> embedder, Embedder::Create(model));
-  return options.classify ? WriteClasses(options, *embedder, console)
-                          : WriteVectors(options, *embedder, console);
+  return WriteVectors(options, *embedder, console);
 }
 
 Status CheckEmbedInput(const EmbedOptions& options) {
+  const auto refuse = [](const char* where, const std::string& expected, const char* found) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", where, expected, found);
+  };
   for (const auto& [name, given] : {std::pair("--ids", !options.input.ids.empty()),
                                     {"--text", !options.input.text.empty()},
-                                    {"--classify", options.classify}}) {
+                                    {"--classify", options.classify},
+                                    {"--layer", options.layer.has_value()}}) {
     if (options.spans.empty() || !given) continue;
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--spans",
-                           std::string("no ") + name + " with it", "both");
+    return refuse("--spans", std::string("no ") + name + " with it", "both");
+  }
+  if (options.layer && options.classify) return refuse("--layer", "no --classify with it", "both");
+  if (options.layer && options.input.ids.empty()) {
+    return refuse("--layer", "--ids FILE with it", "none");
   }
   return CheckMaskedInput(options.input, "embed");
 }
@@ -304,21 +306,25 @@ Command AddEmbed(Arguments& program) {
   Arguments embed =
       program.AddSubcommand("embed", "Print the vectors of words or texts, or their classes");
   AddModelOptions(embed, options->run);
+  AddThreads(embed, options->run.threads);
   AddMaskedInput(embed, options->input);
   embed
       .Add("--spans", options->spans,
            "text for a model of characters: print a vector for each word of each line, as flair "
            "does")
       .Placeholder(kFileOrStandardInput);
-  const Option classify =
+  Option classify =
       embed.AddFlag("--classify", options->classify,
-                    "print the class of each list and the log-probabilities of all "
-                    "classes; for a masked model the scores of each text");
+                    "print the class of each list and the log-probabilities of all classes; for a "
+                    "masked model the scores of each text");
   embed
-      .Add("--layer", options->layer,
-           "print what this layer of the input's DeFINE unit computes, before the embedding's "
-           "scale; 0 is the Map layer")
-      .Excludes(classify);
+      .Add("--labels", options->labels,
+           "the number of each text's class, from 0, one a line: print the accuracy")
+      .Needs(classify)
+      .Placeholder("FILE");
+  embed.Add("--layer", options->layer,
+            "print what this layer of the input's DeFINE unit computes, before the embedding's "
+            "scale; 0 is the Map layer");
   embed.Footer("Example:\n  kinglet embed model.kgl --ids ids.txt --json");
   return {embed, [options] { return CheckEmbedInput(*options); },
           [options](Console& console) { return Embed(*options, console); }};

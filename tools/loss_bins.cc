@@ -17,7 +17,6 @@
 #include "format/message_text.h"
 #include "runtime/text/white_space.h"
 #include "tools/arguments.h"
-#include "tools/json_lines.h"
 
 namespace kinglet {
 namespace {
@@ -49,8 +48,7 @@ std::string LossBin::Range() const {
   return from == *to ? std::to_string(from) : std::to_string(from) + "-" + std::to_string(*to);
 }
 
-std::string LossBinJson(const std::string& by, const LossBin& bin, int digits) {
-  JsonLine line(digits);
+void BeginBinLine(const std::string& by, const LossBin& bin, JsonLine& line) {
   line.Key("by").Text(by);
   if (bin.kind == LossBin::Kind::kUnknown) {
     line.Key("unknown").Boolean(true);
@@ -58,7 +56,13 @@ std::string LossBinJson(const std::string& by, const LossBin& bin, int digits) {
     line.Key("from").Integer(bin.from).Key("to");
     bin.to ? line.Integer(*bin.to) : line.Null();
   }
-  line.Key("tokens").Integer(bin.tokens).Key("nll").Number(bin.nll());
+  line.Key("tokens").Integer(bin.tokens);
+}
+
+std::string LossBinJson(const std::string& by, const LossBin& bin, int digits) {
+  JsonLine line(digits);
+  BeginBinLine(by, bin, line);
+  line.Key("nll").Number(bin.nll());
   if (std::isinf(bin.nll())) line.Key("impossible").Boolean(true);
   return line.Finish();
 }
@@ -131,8 +135,13 @@ Result<std::vector<uint64_t>> ParseBins(const std::string& text) {
                          "ascending counts above 0, such as 10,100,1000", Quoted(text));
 }
 
+uint64_t& GapBins::Last(uint32_t id) {
+  if (id >= last_.size()) last_.resize(uint64_t{id} + 1);
+  return last_[id];
+}
+
 void GapBins::Add(uint32_t id, double logprob) {
-  const uint64_t last = std::exchange(last_[id], ++position_);
+  const uint64_t last = std::exchange(Last(id), ++position_);
   const bool occurred = last > text_begin_;
   Bin& bin = occurred ? bins_[static_cast<size_t>(std::bit_width(position_ - last)) - 1] : never_;
   ++bin.tokens;
@@ -160,15 +169,15 @@ std::vector<uint32_t> RanksByOrder(uint32_t vocabulary_size) {
   return ranks;
 }
 
-Result<std::vector<uint64_t>> CountsOfWords(const std::string& path, const Vocabulary& vocabulary) {
+Result<std::vector<std::pair<std::string, uint64_t>>> ReadCounts(const std::string& path) {
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(path));
   if (const auto list = ReadWordList(path, text); list.ok() && list->form == WordList::Form::kIds) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, path, Numbered("line", 1),
                            "a word and its count",
                            "a word and its id in all lines (count the words of a text)");
   }
-  std::vector<uint64_t> counts(vocabulary.size());
-  uint64_t number = 0, known = 0;
+  std::vector<std::pair<std::string, uint64_t>> counts;
+  uint64_t number = 0;
   for (const std::string_view line : LinesOf(text)) {
     ++number;
     if (std::all_of(line.begin(), line.end(), IsAsciiSpace)) continue;
@@ -178,17 +187,24 @@ Result<std::vector<uint64_t>> CountsOfWords(const std::string& path, const Vocab
                              "a word and its count",
                              Quoted(line) + " (write \"word count\" in each line)");
     }
-    std::optional<uint32_t> id = vocabulary.Find(counted->word);
-    if (!id) {
-      const size_t end = counted->word.find_last_not_of(" \t") + 1;
-      id = vocabulary.Find(counted->word.substr(0, end));
-    }
+    counts.emplace_back(counted->word, counted->count);
+  }
+  return counts;
+}
+
+Result<std::vector<uint64_t>> CountsOfWords(const std::string& path, const Vocabulary& vocabulary) {
+  KINGLET_ASSIGN_OR_RETURN(const auto lines, ReadCounts(path));
+  std::vector<uint64_t> counts(vocabulary.size());
+  uint64_t known = 0;
+  for (const auto& [word, count] : lines) {
+    std::optional<uint32_t> id = vocabulary.Find(word);
+    if (!id) id = vocabulary.Find(word.substr(0, word.find_last_not_of(" \t") + 1));
     if (!id) continue;
     ++known;
     const uint64_t headroom = std::numeric_limits<uint64_t>::max() - counts[*id];
-    counts[*id] += std::min(headroom, counted->count);
+    counts[*id] += std::min(headroom, count);
   }
-  if (number > 0 && known == 0) {
+  if (!lines.empty() && known == 0) {
     return Status::Refusal(
         KINGLET_UNKNOWN_WORD, path, "words", "at least one of the model's",
         "none (count the words of a text that is tokenized as the model's texts are)");

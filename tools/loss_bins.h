@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "format/vocabulary.h"
 #include "kinglet/status.h"
 #include "runtime/accounting/exact_sum.h"
+#include "tools/json_lines.h"
 
 namespace kinglet {
 
@@ -34,6 +36,8 @@ struct LossBin {
   std::string Range() const;
 };
 
+// The first members of a bin's line: "by" to "tokens".
+void BeginBinLine(const std::string& by, const LossBin& bin, JsonLine& line);
 // The line that `score --by BY --json` prints.
 std::string LossBinJson(const std::string& by, const LossBin& bin, int digits);
 
@@ -75,8 +79,8 @@ class CountBins {
   std::vector<LossBin> Bins() const;
 
  private:
-  const std::vector<uint64_t> counts_, begins_;
-  const std::optional<uint32_t> unknown_;
+  std::vector<uint64_t> counts_, begins_;
+  std::optional<uint32_t> unknown_;
   std::vector<LossBin> bins_;  // in ascending order of counts, then that of the unknown word
 };
 
@@ -88,12 +92,13 @@ Result<std::vector<uint64_t>> ParseBins(const std::string& text);
 // without tokens are omitted.
 class GapBins {
  public:
+  // Larger ids may follow; each makes the memory grow.
   explicit GapBins(uint32_t vocabulary_size) : last_(vocabulary_size) {}
 
   // Begins another text.
   void BeginText() { text_begin_ = position_; }
-  // A token of the text that is not scored. REQUIRES, here and below: id < vocabulary size.
-  void Skip(uint32_t id) { last_[id] = ++position_; }
+  // A token of the text that is not scored.
+  void Skip(uint32_t id) { Last(id) = ++position_; }
   void Add(uint32_t id, double logprob);
   std::vector<LossBin> Bins() const;
 
@@ -102,6 +107,8 @@ class GapBins {
     uint64_t tokens = 0;
     ExactSum logprob;
   };
+  uint64_t& Last(uint32_t id);
+
   std::vector<uint64_t> last_;  // by id: last position, from 1 over all texts; 0 means never
   uint64_t position_ = 0, text_begin_ = 0;
   std::array<Bin, 64> bins_;  // by the logarithm of the distance
@@ -115,6 +122,10 @@ std::vector<uint32_t> RanksByOrder(uint32_t vocabulary_size);
 // vocabulary lacks are omitted, and the counts of a word that occurs again are added up. Errors:
 // those of reading the file; KINGLET_INVALID_ARGUMENT naming the line that has another form.
 Result<std::vector<uint64_t>> CountsOfWords(const std::string& path, const Vocabulary& vocabulary);
+
+// The lines "word count" of the file at `path`, in their order. Errors: those of CountsOfWords, but
+// any words may be in it.
+Result<std::vector<std::pair<std::string, uint64_t>>> ReadCounts(const std::string& path);
 
 // The rank of each id in the order of counts. Of equal counts the lower id is first.
 std::vector<uint32_t> RanksByCounts(const std::vector<uint64_t>& counts);

@@ -45,8 +45,8 @@ Program::Program() : arguments("Convert, run and inspect compressed language mod
   add("Use a model: speech, corpora, archives, keyboards",
       {AddRescore(arguments), AddFilter(arguments), AddCompress(arguments),
        AddDecompress(arguments), AddType(arguments)});
-  add("Measure",
-      {AddCount(arguments), AddBench(arguments), AddReport(arguments), AddDiff(arguments)});
+  add("Measure", {AddCount(arguments), AddBench(arguments), AddReport(arguments),
+                  AddDiff(arguments), AddTable(arguments)});
   add("Search and plan", {AddTuneCache(arguments), AddSensitivity(arguments), AddPlan(arguments)});
 }
 

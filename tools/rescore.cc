@@ -2,6 +2,7 @@
 // log-probability and the length together.
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -46,6 +47,19 @@ struct RescoreOptions {
   ListWeights weights;
   bool all = false;
 };
+
+// A path as a shell reads it back; one that begins with a dash would be an option.
+std::string ShellWord(const std::string& text) {
+  if (text.size() > 1 && text.starts_with('-')) return ShellWord("./" + text);
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '/' || c == '.' || c == '_' ||
+           c == '-';
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
 
 // The model's score of a hypothesis.
 struct ModelScore {
@@ -269,6 +283,7 @@ class Rescored {
     WriteCounts(line);
     if (references_) WriteErrors(line);
     line.Key("protocol").Text(Protocol()).Key("backend").Text(model_.backend().name);
+    if (!options_.tune.empty()) line.Key("command").Text(TunedCommand());
     console_.out.Write(line.Finish());
   }
 
@@ -286,6 +301,24 @@ class Rescored {
   }
 
  private:
+  // The command that rescores the lists with the weights found.
+  std::string TunedCommand() const {
+    std::string command =
+        "kinglet rescore " + ShellWord(options_.run.model) + " " + ShellWord(options_.lists);
+    if (options_.run.backend != RunOptions().backend) {
+      command += " --backend " + options_.run.backend;
+    }
+    if (!options_.format.empty()) command += " --format " + options_.format;
+    for (const std::string& path : options_.scores) command += " --scores " + ShellWord(path);
+    for (const std::string& path : options_.costs) command += " --costs " + ShellWord(path);
+    for (const auto& [option, weight] : {std::pair(" --given-weight=", weights_.given),
+                                         {" --weight=", weights_.model},
+                                         {" --length-weight=", weights_.length}}) {
+      command += option + NumberText(weight, model_);
+    }
+    return command;
+  }
+
   // JSON texts may have line ends and tabs, which the table's lines and columns end with.
   static std::string OneLine(std::string text) {
     std::replace_if(

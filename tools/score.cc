@@ -46,7 +46,7 @@ struct ScoreOptions {
   bool tokens = false;
   bool surprisal = false;
   PlaceQuestions places;
-  std::string by, counts, bins;
+  BinOptions bins;
 
   bool complete() const { return break_at == "complete"; }
   bool blocks_in_lanes() const { return block && run.lanes > 1; }
@@ -56,7 +56,7 @@ struct ScoreOptions {
   // --lines prints a line of JSON for each line of text; otherwise --json prints each token.
   ScoreReportOptions report() const {
     const bool asked = tokens || hex || places.any() || (run.json && !lines);
-    return {run.json, asked && !surprisal, hex, surprisal, log10, by, counts, bins};
+    return {run.json, asked && !surprisal, hex, surprisal, log10, bins};
   }
 };
 
@@ -385,13 +385,7 @@ Status CheckScoreInput(const ScoreOptions& options) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--lines",
                            "--ids FILE or --text FILE with it", "--pairs");
   }
-  const bool by_counts = options.by == "frequency" || options.by == "previous";
-  if (!options.counts.empty() && !by_counts) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--counts",
-                           "--by frequency or --by previous with it",
-                           options.by.empty() ? "none" : options.by);
-  }
-  if (!options.bins.empty()) KINGLET_RETURN_IF_ERROR(ParseBins(options.bins).status());
+  KINGLET_RETURN_IF_ERROR(CheckBinOptions(options.bins));
   if (options.complete() && options.context > 0) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--break complete",
                            "no --context with it", std::to_string(options.context));
@@ -403,7 +397,7 @@ Status CheckScoreInput(const ScoreOptions& options) {
                                       {"--interval", options.places.interval},
                                       {"--tokens", options.tokens},
                                       {"--log10", options.log10},
-                                      {"--by", !options.by.empty()}}) {
+                                      {"--by", !options.bins.by.empty()}}) {
       if (!given) continue;
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--surprisal",
                              std::string("no ") + name + " with it (its table is all it prints)",
@@ -477,21 +471,9 @@ Command AddScore(Arguments& program) {
   score.AddFlag("--surprisal", options->surprisal,
                 "print a table of words instead: bits, the entropy before the word, its rank");
   score.AddFlag("-v,--tokens", options->tokens, "print every token before the summary");
-  score
-      .Add("--by", options->by,
-           "mean loss in bins: ten of equally many tokens by frequency rank (the vocabulary's "
-           "order or --counts), by that of the word before, or by distance to the word's last "
-           "occurrence")
-      .OneOf({"frequency", "previous", "gap"});
-  Option counts = score.Add("--counts", options->counts,
-                            "how frequent words are: a line \"word count\" for each");
-  counts.Placeholder("FILE");
-  score
-      .Add(
-          "--bins", options->bins,
-          "bins of words that are counted fewer than A times, A to B - 1, .., and the unknown word")
-      .Needs(counts)
-      .Placeholder("A,B,..");
+  AddBinOptions(score, options->bins);
+  score.AddFlag("--whole-words", options->bins.whole_words,
+                "with --by: bins of words between spaces, of which tokens may be parts");
   score.Footer("Example:\n  kinglet score model.kgl --text test.txt --json");
   return {score, [options] { return CheckScoreInput(*options); },
           [options](Console& console) {

@@ -2,10 +2,8 @@
 
 #include <cmath>
 #include <cstdio>
-#include <vector>
 
 #include "converters/texts/text_reader.h"
-#include "runtime/sentence_scorer.h"
 #include "runtime/special_tokens.h"
 #include "tools/run_options.h"
 #include "tools/token_text.h"
@@ -18,25 +16,8 @@ Result<ScoreReport> ScoreReport::Create(const ScoreReportOptions& options, const
   if (options.surprisal) {
     KINGLET_ASSIGN_OR_RETURN(report.table_, SurprisalTable::Create(model, console));
   }
-  if (options.by == "gap") {
-    report.gaps_.emplace(model.vocabulary_size());
-  } else if (!options.by.empty()) {
-    if (options.counts.empty()) {
-      report.frequency_.emplace(RanksByOrder(model.vocabulary_size()));
-    } else if (model.vocabulary() == nullptr) {
-      return Status::Refusal(KINGLET_UNSUPPORTED, options.counts, "words",
-                             "a model with a vocabulary (or ranks by id, without --counts)",
-                             "a model that has ids only");
-    } else {
-      KINGLET_ASSIGN_OR_RETURN(std::vector<uint64_t> counts,
-                               CountsOfWords(options.counts, *model.vocabulary()));
-      if (options.bins.empty()) {
-        report.frequency_.emplace(RanksByCounts(counts));
-      } else {
-        KINGLET_ASSIGN_OR_RETURN(std::vector<uint64_t> begins, ParseBins(options.bins));
-        report.counted_.emplace(std::move(counts), std::move(begins), report.unknown_);
-      }
-    }
+  if (!options.bins.by.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(report.bins_, TextBins::Create(options.bins, model));
   }
   return report;
 }
@@ -46,21 +27,17 @@ ScoreReport::ScoreReport(const ScoreReportOptions& options, const Model& model, 
       model_(&model),
       console_(&console),
       digits_(NumberDigits(model)),
-      unknown_(SpecialTokensOf(model).unknown),
-      begin_(FrameOf(model.file().description(), model.vocabulary()).begin),
-      previous_(begin_) {}
+      unknown_(SpecialTokensOf(model).unknown) {}
 
 void ScoreReport::BeginText(const char* name, uint64_t number) {
   number_ = {name, number};
   text_ = LossTotals();
-  previous_ = begin_;
-  if (gaps_) gaps_->BeginText();
+  if (bins_) bins_->BeginText();
   if (table_) table_->BeginLine(number);
 }
 
 void ScoreReport::Skip(uint32_t id) {
-  previous_ = id;
-  if (gaps_) gaps_->Skip(id);
+  if (bins_) bins_->Skip(id);
   if (table_) table_->Add(id, nullptr, {});
 }
 
@@ -70,11 +47,7 @@ void ScoreReport::Add(uint64_t position, uint32_t id, const ScoredToken& token,
   const double value = token.log_probability;
   text_.Add(value, unknown);
   all_.Add(value, unknown);
-  if (gaps_) gaps_->Add(id, value);
-  const std::optional<uint32_t> counted = options_.by == "previous" ? previous_ : id;
-  if (frequency_ && counted) frequency_->Add(*counted, value);
-  if (counted_ && counted) counted_->Add(*counted, value);
-  previous_ = id;
+  if (bins_) bins_->Add(id, value, typed);
   if (table_) table_->Add(id, &token, typed);
   if (options_.tokens) PrintToken(position, id, token, typed);
 }
@@ -126,18 +99,17 @@ void ScoreReport::PrintToken(uint64_t position, uint32_t id, const ScoredToken& 
   console_->out.Write(line + "\n");
 }
 
-void ScoreReport::PrintBins() const {
-  const std::vector<LossBin> bins = frequency_ ? frequency_->Bins()
-                                    : counted_ ? counted_->Bins()
-                                    : gaps_    ? gaps_->Bins()
-                                               : std::vector<LossBin>();
-  for (const LossBin& bin : bins) {
+void ScoreReport::PrintBins() {
+  if (!bins_) return;
+  const std::string& by = options_.bins.by;
+  const std::string unit = options_.bins.whole_words ? "word" : "token";
+  for (const LossBin& bin : bins_->Bins()) {
     if (options_.json) {
-      console_->out.Write(LossBinJson(options_.by, bin, digits_));
+      console_->out.Write(LossBinJson(by, bin, digits_));
       continue;
     }
-    console_->out.Write(options_.by + " " + bin.Range() + ": " + ShortNumber(bin.nll()) +
-                        " nats per token, " + Grouped(bin.tokens) + " tokens\n");
+    console_->out.Write(by + " " + bin.Range() + ": " + ShortNumber(bin.nll()) + " nats per " +
+                        unit + ", " + Grouped(bin.tokens) + " " + unit + "s\n");
   }
 }
 

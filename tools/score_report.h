@@ -15,9 +15,9 @@
 #include "runtime/scored_token.h"
 #include "tools/console.h"
 #include "tools/json_lines.h"
-#include "tools/loss_bins.h"
 #include "tools/loss_totals.h"
 #include "tools/surprisal_table.h"
+#include "tools/text_bins.h"
 
 namespace kinglet {
 
@@ -27,15 +27,12 @@ struct ScoreReportOptions {
   bool hex = false;        // with its exact bits
   bool surprisal = false;  // print a table of words (surprisal_table.h), and no summary
   bool log10 = false;  // the unit of the log-probabilities that are printed, but not of the bits
-  std::string by;      // "frequency", "previous" or "gap": print bins; empty: no bins
-  std::string counts;  // path of the words' counts; empty: the vocabulary's order
-  std::string bins;  // counts at which bins begin, "10,100"; empty: ten bins of equally many tokens
+  BinOptions bins;
 };
 
 class ScoreReport {
  public:
-  // The model and the console outlive the report. Errors: those of RanksByCounts;
-  // KINGLET_UNSUPPORTED for counts of words that the model does not know.
+  // The model and the console outlive the report. Errors: those of TextBins::Create.
   static Result<ScoreReport> Create(const ScoreReportOptions& options, const Model& model,
                                     Console& console);
 
@@ -68,7 +65,7 @@ class ScoreReport {
  private:
   ScoreReport(const ScoreReportOptions& options, const Model& model, Console& console);
   void PrintToken(uint64_t position, uint32_t id, const ScoredToken& token, std::string_view typed);
-  void PrintBins() const;
+  void PrintBins();
   Status FinishTable(const std::string& input_name);
 
   ScoreReportOptions options_;
@@ -76,11 +73,7 @@ class ScoreReport {
   Console* console_;
   int digits_;
   std::optional<uint32_t> unknown_;
-  const std::optional<uint32_t> begin_;  // the token before a text of which none is skipped
-  std::optional<uint32_t> previous_;     // the token before the next one
-  std::optional<FrequencyBins> frequency_;
-  std::optional<CountBins> counted_;
-  std::optional<GapBins> gaps_;
+  std::optional<TextBins> bins_;
   std::optional<SurprisalTable> table_;
   std::optional<std::pair<const char*, uint64_t>> number_;
   LossTotals text_, all_;

@@ -4,16 +4,15 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
+#include <utility>
 
-#include "converters/texts/text_size.h"
 #include "kinglet/status.h"
 #include "runtime/model.h"
 #include "runtime/scored_token.h"
 #include "runtime/special_tokens.h"
-#include "runtime/spellings.h"
 #include "tools/console.h"
+#include "tools/whole_words.h"
 
 namespace kinglet {
 
@@ -32,34 +31,24 @@ class SurprisalTable {
   // unknown word was typed; may be empty. Lives until the next call.
   void Add(uint32_t id, const ScoredToken* scored, std::string_view typed);
   // After the last token.
-  void Finish() { PrintWord(); }
+  void Finish() { Print(words_.Finish()); }
 
  private:
-  SurprisalTable(const Model& model, Console& console);
-  // The text that the token adds to a word, and whether that word is a new one.
-  std::string PartOf(uint32_t id, std::string_view typed, bool& is_new) const;
+  SurprisalTable(const Model& model, WholeWords words, Console& console)
+      : model_(&model),
+        console_(&console),
+        end_of_line_(SpecialTokensOf(model).end_of_line),
+        words_(std::move(words)) {}
   void BeginSentence(uint64_t number);
-  void PrintWord();
+  void Print(const std::optional<WholeWord>& word);
 
   const Model* model_;
   Console* console_;
-  SpecialTokens special_;
-  std::optional<Spellings> spellings_;  // if tokens are parts of words
-  PieceMarks marks_;                    // of a text that is split into pieces already
-
-  struct Word {
-    std::string text;
-    uint64_t pieces = 0;
-    std::optional<double> bits;  // nullopt: a part of it is not scored
-    std::optional<double> entropy;
-    std::optional<uint32_t> rank;
-    bool is_unknown = false;
-  };
-  Word word_;                          // not printed yet, if it has pieces
-  std::optional<uint32_t> last_;       // the token before, of this sentence
-  uint64_t sentence_ = 1, words_ = 0;  // of the sentence, printed
-  bool is_of_lines_ = false;           // BeginLine was called
-  bool has_names_ = false;             // the line of names is printed
+  std::optional<uint32_t> end_of_line_;
+  WholeWords words_;
+  uint64_t sentence_ = 1, printed_ = 0;  // of the sentence, words printed
+  bool is_of_lines_ = false;             // BeginLine was called
+  bool has_names_ = false;               // the line of names is printed
 };
 
 }  // namespace kinglet

@@ -59,7 +59,7 @@ class StandIn:
 
     def of(self, word):
         return {"M": self.checkpoint, "IDS": self.ids, "VOCAB": self.vocabulary, "TEXT": self.text,
-                "CODES": self.codes, "SOURCE": self.sentences, "PAIRS": lambda: self.source / "pairs.txt",
+                "CODES": self.codes, "SOURCE": self.sentences, "TARGET": self.targets, "LABELS": self.labels, "WORDS": self.counts, "PAIRS": lambda: self.source / "pairs.txt",
                 "RECIPE": lambda: self.source / "recipe.json", "PASSES.json": self.passes, "LISTS": self.lists,
                 "REFERENCES": self.references}.get(word, lambda: POSITIONS.get(word, word))()
 
@@ -99,6 +99,16 @@ class StandIn:
     def sentences(self):
         lines = (self.source / "pairs.txt").read_text(encoding="utf-8").splitlines()
         return write(self.folder, "source.txt", "".join(line.split(" ||| ")[0] + "\n" for line in lines))
+
+    def targets(self):
+        lines = (self.source / "pairs.txt").read_text(encoding="utf-8").splitlines()
+        return write(self.folder, "target.txt", "".join(line.split(" ||| ")[1] + "\n" for line in lines))
+
+    def labels(self):
+        return write(self.folder, "labels.txt", "0\n" * len(self.ids().read_text(encoding="utf-8").splitlines()))
+
+    def counts(self):
+        return write(self.folder, "counts.txt", "the 200\nbad 20\nbag 1\n")
 
     def passes(self):
         chosen = next(value for word, value in PASSES.items() if word in self.answer)

@@ -39,7 +39,10 @@ std::vector<Translation> BeamByBruteForce(Session& session, const std::vector<ui
   std::vector<Translation> finished;
   bool best_ended = false;
   const auto score = [&](double log_probability, size_t words) {
-    return log_probability / std::pow(static_cast<double>(words), options.length_penalty);
+    const auto n = static_cast<double>(words);
+    return options.penalty_form == LengthPenalty::kGnmt
+               ? log_probability / std::pow((5 + n) / (5 + 1), options.length_penalty)
+               : log_probability / std::pow(n, options.length_penalty);
   };
   for (uint32_t length = 1;; ++length) {
     struct Extension {
@@ -95,6 +98,47 @@ std::shared_ptr<const Model> EndingModel(uint64_t seed, const std::string& backe
   return Open(draft, backend);
 }
 
+// Together each source has the translations that it has alone, with equal bits, in any number of
+// lanes.
+TEST(Translation, SourcesTogetherEqualEachAlone) {
+  const std::vector<std::vector<uint32_t>> sources = {
+      {4}, {1, 12, 0}, {9, 9, 2, 7, 3, 0, 5}, {99}, {5, 5}, {}, {2, 11, 4, 8}, {0}};
+  for (const uint64_t seed : {1, 2, 3}) {
+    const auto model = EndingModel(seed, seed == 2 ? "ref64" : "cpu");
+    for (const uint32_t width : {1u, 3u}) {
+      TranslationOptions options{kEnd, 6, 0.7};
+      options.n_best = width;
+      const auto alone = Start(model, {.lanes = width}), encoder = Start(model);
+      for (const uint32_t lanes : {width, 2 * width, 3 * width + 1, 20u}) {
+        const auto session = Start(model, {.lanes = lanes});
+        const auto found = TranslateTogether(sources, width, options, *session, *encoder);
+        ASSERT_TRUE(found.ok()) << found.status().message();
+        ASSERT_EQ(found->size(), sources.size());
+        for (size_t i = 0; i < sources.size(); ++i) {
+          const auto expected = Translate(sources[i], options, *alone);
+          const auto& answer = (*found)[i];
+          ASSERT_EQ(answer.ok(), expected.ok()) << i;
+          if (!expected.ok()) {
+            EXPECT_EQ(answer.status().message(), expected.status().message());
+            continue;
+          }
+          ASSERT_EQ(answer->size(), expected->size()) << i;
+          for (size_t rank = 0; rank < expected->size(); ++rank) {
+            const Translation &a = (*answer)[rank], &b = (*expected)[rank];
+            EXPECT_EQ(a.ids, b.ids);
+            EXPECT_EQ(a.log_probability, b.log_probability);
+            EXPECT_EQ(a.score, b.score);
+            EXPECT_EQ(a.finished, b.finished);
+          }
+        }
+      }
+      TranslationOptions wrong = options;
+      wrong.max_length = 0;
+      EXPECT_FALSE(TranslateTogether(sources, width, wrong, *alone, *encoder).ok());
+    }
+  }
+}
+
 TEST(Translation, EqualsABeamByBruteForce) {
   size_t finished = 0, truncated = 0, several = 0;
   for (const uint64_t seed : {1, 2, 3, 4}) {
@@ -107,6 +151,7 @@ TEST(Translation, EqualsABeamByBruteForce) {
         for (const double penalty : {0.0, 1.0}) {
           TranslationOptions options{kEnd, 6, penalty};
           options.n_best = source.size() == 1 ? 1 : beam;
+          if (source.size() == 3) options.penalty_form = LengthPenalty::kGnmt;
           const auto found = Translate(source, options, *session);
           ASSERT_TRUE(found.ok()) << found.status().message();
           const auto expected = BeamByBruteForce(*single, source, beam, options);

@@ -82,10 +82,13 @@ void WriteFiles(const CommandFolder& folder) {
   folder.Write("documents.jsonl", "{\"text\":\"the w3\\nw4\"}\n");
   folder.Write("source.txt", "s4 s5 s6\n");
   folder.Write("source_ids.txt", "4 5 6\n");
+  folder.Write("target.txt", "t4 t5 t6\n");
   folder.Write("pairs.txt", "1 12 0 ||| 2 5 16 3\n7 ||| 2 3\n");
   folder.Write("nbest.tsv", "u\t-1\tthe w3\nu\t-2\tthe w4\nv\t-1\tw5\n");
   folder.Write("references.tsv", "u\tthe w4\nv\tw5\n");
   folder.Write("lists.txt", "3 9 3\n5\n0 1\n");
+  folder.Write("words.txt", "w3 w9 w3\nw5\n");
+  folder.Write("labels.txt", "0\n3\n");
   typing::UserWords words;
   auto words_file = typing::UserWordsFile::Open(folder.Path("words"), words);
   EXPECT_TRUE(words_file.ok() && words_file->Append({"the", "wren", 1, 1}).ok());

@@ -1,8 +1,12 @@
 // kinglet diff on tiny models.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
 #include <string>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
@@ -76,6 +80,95 @@ TEST_F(DiffTest, LossesAreThoseOfScore) {
   EXPECT_TRUE(Has(Output("a.kgl a.kgl --ids ids.txt"), "this text does not tell them apart"));
   EXPECT_TRUE(Has(Output("a.kgl b.kgl --text text.txt"), "too short for an interval"));
   EXPECT_EQ(Output("a.kgl b.kgl --ids ids.txt --threads 2"), output);
+}
+
+// A plain program over `score --json`: figure 3 of Yan et al. (2020) by its definition.
+TEST_F(DiffTest, BinsAreThoseOfAPlainProgram) {
+  std::vector<double> losses[2];
+  std::vector<int> ids = {0};  // the first one is not scored
+  for (const size_t side : {0, 1}) {
+    const std::string model = side == 0 ? "a.kgl" : "b.kgl";
+    for (const auto& line : folder_.Run("score " + model + " --ids ids.txt --json -v").Json()) {
+      if (!line.contains("pos")) continue;
+      losses[side].push_back(-line["logprob"].get<double>());
+      if (side == 0) ids.push_back(line["id"]);
+    }
+  }
+  constexpr int kNever = 100;
+  std::map<int, std::vector<size_t>> tokens_of;  // by logarithm of the gap
+  std::map<int, size_t> last = {{ids[0], 0}};
+  for (size_t at = 1; at < ids.size(); ++at) {
+    const auto found = last.find(ids[at]);
+    const int bin =
+        found == last.end()
+            ? kNever
+            : static_cast<int>(std::floor(std::log2(static_cast<double>(at - found->second))));
+    tokens_of[bin].push_back(at - 1);
+    last[ids[at]] = at;
+  }
+  const auto lines = folder_.Run("diff a.kgl b.kgl --ids ids.txt --by gap --json").Json();
+  ASSERT_EQ(lines.size(), tokens_of.size() + 1);
+  double sum = 0;
+  size_t line = 0;
+  for (const auto& [bin, tokens] : tokens_of) {
+    const auto& found = lines[line++];
+    EXPECT_EQ(found["by"], "gap");
+    if (bin == kNever) {
+      EXPECT_TRUE(found["to"].is_null());
+    } else {
+      EXPECT_EQ(found["from"], 1 << bin);
+      EXPECT_EQ(found["to"], (2 << bin) - 1);
+    }
+    EXPECT_EQ(found["tokens"], tokens.size());
+    double first = 0, second = 0;
+    for (const size_t token : tokens) {
+      first += losses[0][token];
+      second += losses[1][token];
+    }
+    sum += second - first;
+    const auto count = static_cast<double>(tokens.size());
+    EXPECT_NEAR(found["first"]["nll"], first / count, 1e-6);
+    EXPECT_NEAR(found["second"]["nll"], second / count, 1e-6);
+    EXPECT_NEAR(found["difference"]["nll"], (second - first) / count, 1e-6);
+    EXPECT_NEAR(found["difference"]["cumulative"], sum / static_cast<double>(losses[0].size()),
+                1e-6);
+  }
+  const double mean = lines.back()["difference"]["nll"];
+  EXPECT_NEAR(lines[lines.size() - 2]["difference"]["cumulative"], mean, 1e-8);
+  const std::string text = Output("a.kgl b.kgl --ids ids.txt --by gap");
+  EXPECT_TRUE(Has(text, "nats a token by gap\n")) << text;
+}
+
+TEST_F(DiffTest, BinsAreThoseOfScore) {
+  folder_.Write("counts.txt", "the 12\nw3 4\nw5 1\n");
+  for (const std::string by : {"--by frequency", "--by gap", "--by previous",
+                               "--by frequency --counts counts.txt --bins 1,10"}) {
+    const std::string options = " --ids ids.txt --json " + by;
+    const auto lines = folder_.Run("diff a.kgl b.kgl" + options).Json();
+    std::vector<nlohmann::ordered_json> bins[2];
+    for (const size_t side : {0, 1}) {
+      const std::string model = side == 0 ? "a.kgl" : "b.kgl";
+      for (auto& line : folder_.Run("score " + model + options).Json()) {
+        if (line.contains("by")) bins[side].push_back(std::move(line));
+      }
+    }
+    const auto& [first, second] = bins;
+    ASSERT_EQ(lines.size(), first.size() + 1) << by;
+    for (size_t i = 0; i + 1 < lines.size(); ++i) {
+      for (const char* key : {"by", "from", "to", "unknown", "tokens"}) {
+        EXPECT_EQ(lines[i].value(key, nlohmann::ordered_json()),
+                  first[i].value(key, nlohmann::ordered_json()));
+      }
+      EXPECT_EQ(lines[i]["first"]["nll"], first[i]["nll"]);
+      EXPECT_EQ(lines[i]["second"]["nll"], second[i]["nll"]);
+    }
+  }
+  ExpectRefused("a.kgl b.kgl --by gap", "--text FILE or --ids FILE with it", 2);
+  ExpectRefused("a.kgl b.kgl --ids ids.txt --counts counts.txt", "--by frequency", 2);
+  folder_.WriteModel("small.kgl", TinyMicronet({.vocabulary_size = 9}));
+  folder_.Write("rare.txt", "the w3 w12\n");
+  ExpectRefused("a.kgl small.kgl --text rare.txt --by previous",
+                "models that give the text the same ids, so that --by has the same bins");
 }
 
 TEST_F(DiffTest, OtherNetworksAndEncodings) {

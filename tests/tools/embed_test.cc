@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "converters/passes/define/define_table.h"
@@ -9,6 +11,7 @@
 #include "runtime/embedder.h"
 #include "tests/support/classifier_builder.h"
 #include "tests/support/define_builder.h"
+#include "tests/support/masked_builder.h"
 #include "tests/tools/run_command.h"
 
 namespace kinglet::embed_test {
@@ -118,6 +121,31 @@ TEST_F(EmbedTest, LayersOfAUnit) {
   EXPECT_EQ(folder_.Run("embed words.kgl --ids ids.txt --layer 1").error,
             "kinglet: words.kgl: --layer: expected a model that keeps a DeFINE unit (convert "
             "--keep-define ROWS), found one without\n");
+  EXPECT_EQ(folder_.Run("embed words.kgl --layer 1").error,
+            "kinglet: usage: --layer: expected --ids FILE with it, found none\n");
+}
+
+TEST_F(EmbedTest, ThreadsChangeNothing) {
+  folder_.WriteModel("masked.kgl", TinyMasked({.scores = 3}));
+  folder_.Write("texts.txt", "2 9 4 13 3 6 3\n2 5 3\n");
+  std::string many;
+  for (int i = 0; i < 50; ++i)
+    many += std::to_string(1 + i % 22) + " " + std::to_string(i % 7) + "\n";
+  folder_.Write("many.txt", many);
+  for (const std::string command :
+       {"embed bag.kgl --classify --ids many.txt --json", "embed words.kgl --ids many.txt --json",
+        "embed masked.kgl --ids texts.txt --json"}) {
+    const Outcome one = folder_.Run(command), three = folder_.Run(command + " --threads 3");
+    EXPECT_EQ(one.exit_status, 0) << one.error;
+    EXPECT_EQ(three.out, one.out) << command << three.error;
+  }
+  folder_.Write("wrong.txt", many + "99\n" + many);
+  const Outcome one = folder_.Run("embed bag.kgl --classify --ids wrong.txt");
+  const Outcome three = folder_.Run("embed bag.kgl --classify --ids wrong.txt --threads 3");
+  EXPECT_EQ(one.exit_status, 1);
+  EXPECT_NE(one.error.find("wrong.txt, line 51: "), std::string::npos) << one.error;
+  EXPECT_EQ(three.out, one.out);
+  EXPECT_EQ(three.error, one.error);
 }
 
 TEST_F(EmbedTest, ClassifiersGiveScores) {
@@ -138,6 +166,49 @@ TEST_F(EmbedTest, ClassifiersGiveScores) {
     for (const double logit : logits) EXPECT_LE(logit, logits.at(best));
   }
   EXPECT_EQ(folder_.Run("embed bag.kgl --ids lists.txt --classify").Lines().size(), 3U);
+}
+
+TEST_F(EmbedTest, BagsOfWordsFromTextAndTheirAccuracy) {
+  folder_.Write("texts.txt", "w3 w9 w3\nw5\nw0 w1\n");
+  const std::string tail = " --classify --json";
+  const auto lines = folder_.Run("embed bag.kgl --text texts.txt" + tail).Json();
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines, folder_.Run("embed bag.kgl --ids lists.txt" + tail).Json());
+  EXPECT_EQ(lines, folder_.Run("embed bag.kgl --text -" + tail, "w3 w9 w3\nw5\nw0 w1\n").Json());
+  const uint64_t other = (lines[1]["class"].get<uint64_t>() + 1) % 4;
+  folder_.Write("labels.txt", lines[0]["class"].dump() + "\n" + std::to_string(other) + "\n" +
+                                  lines[2]["class"].dump() + "\n");
+  const std::string command = "embed bag.kgl --text texts.txt --labels labels.txt --classify";
+  const auto with_labels = folder_.Run(command + " --json").Json();
+  ASSERT_EQ(with_labels.size(), 4U);
+  EXPECT_EQ(with_labels[3].dump(), R"({"texts":3,"right":2,"accuracy":0.666666667})");
+  EXPECT_EQ(folder_.Run(command).error, "kinglet: accuracy 0.66667, 2 of 3 texts\n");
+
+  folder_.WriteModel("masked.kgl", TinyMasked({.scores = 3}));
+  folder_.Write("masked.txt", "2 9 4 13 3 6 3\n2 5 3\n");
+  const auto scores = folder_.Run("embed masked.kgl --ids masked.txt" + tail).Json();
+  std::string best;
+  for (const auto& line : scores) {
+    const auto values = line["scores"].get<std::vector<double>>();
+    best += std::to_string(std::max_element(values.begin(), values.end()) - values.begin()) + "\n";
+  }
+  folder_.Write("best.txt", best);
+  EXPECT_EQ(folder_.Run("embed masked.kgl --ids masked.txt --labels best.txt" + tail)
+                .Json()
+                .back()["accuracy"],
+            1.0);
+
+  folder_.Write("four.txt", "0\n4\n0\n");
+  folder_.Write("two.txt", "0\n0\n");
+  for (const auto& [arguments, part] :
+       {std::pair("--labels four.txt --classify", "four.txt: line 2: expected a class, 0 to 3"),
+        {"--labels two.txt --classify", "two.txt: expected a label for each text, found 2 labels"},
+        {"--labels none.txt --classify", "none.txt"},
+        {"--labels two.txt", "--classify"}}) {
+    const Outcome outcome = folder_.Run("embed bag.kgl --text texts.txt " + std::string(arguments));
+    EXPECT_NE(outcome.exit_status, 0) << arguments;
+    EXPECT_NE(outcome.error.find(part), std::string::npos) << outcome.error;
+  }
 }
 
 TEST_F(EmbedTest, RefusesInOneLine) {

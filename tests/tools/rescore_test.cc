@@ -154,6 +154,15 @@ TEST_F(RescoreTest, WordErrorsAndTuning) {
           .Json()
           .back();
   EXPECT_EQ(again["errors"], tuned[0]["errors"]);
+  // The command that it ends with, with names that a shell would read otherwise.
+  folder_.Write("it's a list.tsv", folder_.Read("lists.tsv"));
+  const auto quoted =
+      folder_.Run("rescore m.kgl --format tsv \"it's a list.tsv\" --tune references.txt").Json();
+  for (const std::string command : {tuned[0]["command"], quoted[0]["command"]}) {
+    EXPECT_TRUE(command.starts_with("kinglet rescore m.kgl ")) << command;
+    const auto answer = folder_.RunShell(command + " --json --references references.txt").Json();
+    EXPECT_EQ(answer.back()["errors"], tuned[0]["errors"]) << command;
+  }
   const Outcome people = folder_.Run("rescore m.kgl lists.tsv --references references.txt");
   EXPECT_EQ(people.Lines().size(), 2u);
   EXPECT_NE(people.error.find("; word error rate "), std::string::npos) << people.error;

@@ -98,7 +98,7 @@ class Terminal(unittest.TestCase):
             ("inspect", self.model), ("verify", self.model), ("diff", self.model, self.model),
             ("count", self.model, "--ids", ids), ("score", self.model, "--text", self.lines, "--tokens"),
             ("score", self.model, "--ids", ids, "--tokens"),
-            ("rescore", self.model, lists),
+            ("rescore", self.model, lists), ("table", self.model, "--text", self.lines, "--tokens", 5),
         ]
         seen = ""
         for arguments in every:

@@ -97,6 +97,74 @@ TEST_F(TranslateTest, Json) {
   EXPECT_EQ(lines[0]["finished"], best[0].finished);
 }
 
+TEST_F(TranslateTest, LanesAndThreadsChangeNothing) {
+  std::string ids;
+  for (int i = 0; i < 23; ++i) {
+    ids += std::to_string(i % 13) + (i % 4 == 0 ? "" : " " + std::to_string(i * 5 % 13)) + "\n";
+    if (i == 7) ids += "\n";
+  }
+  folder_.Write("many.txt", ids);
+  for (const std::string more : {"", " --beam 3 --n-best 2 --json", " --backend ref --json"}) {
+    const std::string command = "translate m.kgl --ids many.txt --max-length 8" + more;
+    const Outcome one = folder_.Run(command);
+    EXPECT_EQ(one.exit_status, 0) << one.error;
+    for (const char* lanes : {" --lanes 2", " --lanes 5 --threads 2", " --lanes 64"}) {
+      EXPECT_EQ(folder_.Run(command + lanes).out, one.out) << more << lanes;
+    }
+  }
+  folder_.Write("wrong.txt", "1\n2\n99\n3\n");
+  const std::string wrong = "translate m.kgl --ids wrong.txt --max-length 8";
+  const Outcome one = folder_.Run(wrong), four = folder_.Run(wrong + " --lanes 4");
+  EXPECT_EQ(one.exit_status, 1);
+  EXPECT_EQ(four.out, one.out);
+  EXPECT_EQ(four.error, one.error);
+}
+
+TEST_F(TranslateTest, TheFormOfTheLengthPenalty) {
+  const std::string command = "translate m.kgl --ids ids.txt --max-length 8 --json ";
+  const auto power = folder_.Run(command + "--length-penalty 0.7").Json();
+  const auto gnmt = folder_.Run(command + "--length-penalty 0.7 --length-penalty-form gnmt").Json();
+  ASSERT_EQ(gnmt.size(), 3u);
+  for (const size_t i : {0, 2}) {  // greedy: the translations are the same
+    const auto n = static_cast<double>(gnmt[i]["target"].size() + (gnmt[i]["finished"] ? 1 : 0));
+    const double logprob = gnmt[i]["logprob"];
+    EXPECT_NEAR(power[i]["score"], logprob / std::pow(n, 0.7), 1e-6);
+    EXPECT_NEAR(gnmt[i]["score"], logprob / std::pow((5 + n) / 6, 0.7), 1e-6);
+  }
+}
+
+TEST_F(TranslateTest, BleuOfTheBestTranslations) {
+  folder_.Write("source.txt", "s1 s12 s0\n\ns7\n");
+  const std::string command = "translate m.kgl --text source.txt --max-length 8 --beam 2 ";
+  const std::string own = folder_.Run(command).out;
+  folder_.Write("own.txt", own);
+  const std::string first = own.substr(0, own.find('\n'));
+  folder_.Write("other.txt", first + " t9\n\nt5 t5\n");
+  const auto same = folder_.Run(command + "--json --references own.txt").Json();
+  ASSERT_EQ(same.size(), 4u);
+  EXPECT_EQ(same[3]["sentences"], 3);
+  EXPECT_EQ(same[3]["bleu"], 100.0);
+  EXPECT_EQ(same[3]["signature"], "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp");
+  const Outcome text = folder_.Run(command + "--n-best 2 --references other.txt");
+  EXPECT_TRUE(text.out.starts_with(first + "\n")) << text.out;
+  EXPECT_TRUE(text.error.starts_with("kinglet: BLEU ")) << text.error;
+  EXPECT_NE(text.error.find("nrefs:1|"), std::string::npos);
+  const auto of_ids = folder_.Run("translate m.kgl --ids ids.txt --max-length 8 > ids.out; true");
+  EXPECT_EQ(folder_.Run("translate m.kgl --ids ids.txt --max-length 8 --json --references ids.out")
+                .Json()
+                .back()["bleu"],
+            100.0);
+  for (const char* wrong : {"t1\n", "t1\n\nt2\nt3\n"}) {
+    folder_.Write("wrong.txt", wrong);
+    const Outcome refused = folder_.Run(command + "--references wrong.txt");
+    EXPECT_EQ(refused.exit_status, 1);
+    EXPECT_NE(refused.error.find("wrong.txt: expected a line for each line of the source, found "),
+              std::string::npos)
+        << refused.error;
+  }
+  EXPECT_EQ(folder_.Run(command + "--references missing.txt").exit_status, 1);
+}
+
 // Several translations of a line, and one of a line without words.
 TEST_F(TranslateTest, TheBestOfEachLine) {
   const std::string command = "translate m.kgl --ids ids.txt --max-length 8 --beam 4 --n-best 3";

@@ -32,6 +32,8 @@ struct BenchSchedule {
 inline constexpr uint64_t kUsualRounds = 20;
 // Timed steps of each mode, if the command line does not say.
 inline constexpr uint64_t kUsualTimed = 1000;
+// The most that the page and the table take.
+inline constexpr uint64_t kMostTimed = uint64_t{1} << 20;
 // At most `tokens` >= 1 timed tokens in at most `rounds` >= 1 rounds, limited by the number of ids.
 // KINGLET_INVALID_ARGUMENT naming `input_name` if there are too few ids to time one token.
 Result<BenchSchedule> MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t ids,

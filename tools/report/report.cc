@@ -18,7 +18,6 @@ namespace kinglet {
 namespace {
 
 constexpr uint64_t kMostPassage = 10000;
-constexpr uint64_t kMostTimed = uint64_t{1} << 20;
 
 Status Report(const ReportOptions& options, Console& console) {
   KINGLET_RETURN_IF_ERROR(CheckOutputPath("report", options.output,
