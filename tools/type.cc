@@ -263,7 +263,8 @@ Status ManageWords(const TypeOptions& options, Console& console) {
                            "no such file");
   }
   typing::UserOverlay user(opened.words);
-  KINGLET_RETURN_IF_ERROR(user.Open(options.user));
+  // Opening repairs a damaged file; what only looks at it leaves it as it is.
+  KINGLET_RETURN_IF_ERROR(options.list ? user.Copy(options.user) : user.Open(options.user));
   if (options.forget) return user.Forget();
   if (!options.unlearn.empty()) {
     uint64_t removed = 0;

@@ -35,6 +35,9 @@ Result<std::shared_ptr<const TypingVocabulary>> TypingVocabulary::Of(
   if (model->text() != nullptr && model->text()->splits_words()) {
     return RefuseModel("one whose tokens are words", "one of pieces of words");
   }
+  if (model->text() != nullptr && model->text()->reads_backward()) {
+    return RefuseModel("one that reads forward", "one that reads a text from its end");
+  }
   const Vocabulary& vocabulary = *model->vocabulary();
   std::shared_ptr<TypingVocabulary> made(new TypingVocabulary);
   KINGLET_ASSIGN_OR_RETURN(

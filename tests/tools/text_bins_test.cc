@@ -31,8 +31,8 @@ class WholeWordBinsTest : public testing::Test {
     const Outcome made = folder_.Run("convert " KINGLET_TEST_DATA "/gpt2/with-tokenizer -o m.kgl");
     ASSERT_EQ(made.exit_status, 0) << made.error;
     folder_.Write("text.txt",
-                  "the man saw the woman, and the woman saw the house.\n"
-                  "A house of the man!\n\nthe man saw unheardofwords and the house\n");
+                  "the man saw the woman, and the woman saw the garden.\n"
+                  "A garden of the man!\n\nthe man saw unheardofwords and the garden\n");
   }
   std::vector<Row> Rows(const std::string& options) const {
     std::vector<Row> rows;
@@ -68,7 +68,7 @@ class WholeWordBinsTest : public testing::Test {
 };
 
 TEST_F(WholeWordBinsTest, CountsOfWords) {
-  const std::map<std::string, int> counts = {{"the", 700}, {"saw", 30}, {"man", 20}, {"house", 5}};
+  const std::map<std::string, int> counts = {{"the", 700}, {"saw", 30}, {"man", 20}, {"garden", 5}};
   std::string lines;
   for (const auto& [word, count] : counts) lines += word + " " + std::to_string(count) + "\n";
   folder_.Write("counts.txt", lines);

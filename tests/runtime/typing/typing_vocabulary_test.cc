@@ -18,6 +18,10 @@ TEST(TypingVocabulary, RefusesModelsWithoutWords) {
       ModelOf({"a@@", "b", "<unk>", "c", "d"}, TextTables{false, MergeTables{}}));
   EXPECT_EQ(pieces.status().code(), KINGLET_UNSUPPORTED);
   EXPECT_NE(pieces.status().message().find("pieces of words"), std::string::npos);
+  const auto backward =
+      TypingVocabulary::Of(ModelOf({"a", "b", "<unk>"}, TextTables{false, WordRule{}, true}));
+  EXPECT_EQ(backward.status().code(), KINGLET_UNSUPPORTED);
+  EXPECT_NE(backward.status().message().find("from its end"), std::string::npos);
 }
 
 TEST(TypingVocabulary, ClaimsItsMemory) {
