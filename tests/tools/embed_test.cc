@@ -122,7 +122,8 @@ TEST_F(EmbedTest, LayersOfAUnit) {
             "kinglet: words.kgl: --layer: expected a model that keeps a DeFINE unit (convert "
             "--keep-define ROWS), found one without\n");
   EXPECT_EQ(folder_.Run("embed words.kgl --layer 1").error,
-            "kinglet: usage: --layer: expected --ids FILE with it, found none\n");
+            "kinglet: usage: --layer: expected --ids FILE with it, found none. See `kinglet embed "
+            "--help`.\n");
 }
 
 TEST_F(EmbedTest, ThreadsChangeNothing) {

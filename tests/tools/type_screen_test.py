@@ -178,10 +178,10 @@ class Type(unittest.TestCase):
         listed = dict(line.split("\t") for line in run("type", MODEL, *user, "--list").splitlines())
         self.assertEqual(listed, {"Kinglets": "1", "a": "1", "of": "1", "the": "2", "zyxwvly": "2"})
         whole = pathlib.Path(words).read_bytes()
-        cut = pathlib.Path(FOLDER.name, "cut-words")
-        cut.write_bytes(whole[:-1])
-        self.assertNotEqual(run("type", MODEL, "--user", str(cut), "--list"), "")
-        self.assertEqual(cut.read_bytes(), whole[:-1])  # listed, not repaired
+        damaged = pathlib.Path(FOLDER.name, "damaged-words")
+        damaged.write_bytes(whole[:-1])
+        self.assertNotEqual(run("type", MODEL, "--user", str(damaged), "--list"), "")
+        self.assertEqual(damaged.read_bytes(), whole[:-1])  # listed, not repaired
         run("type", MODEL, *user, "--unlearn", "ZYXWVLY")
         self.assertIn("--list", run("type", MODEL, *user, "--unlearn", "zyxwvly", status=1))
         self.assertNotIn(b"zyx", pathlib.Path(words).read_bytes())
