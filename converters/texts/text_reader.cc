@@ -44,8 +44,7 @@ TextReader::TextReader(const ModelText& text, std::string origin, Flush flush,
                                         : PieceMarks()),
       flush_(std::move(flush)) {}
 
-Status TextReader::AddToken(uint32_t id, bool unknown, std::string_view typed,
-                            TokenSequence& out) {
+Status TextReader::AddToken(uint32_t id, bool unknown, std::string_view typed, TokenSequence& out) {
   if (out.ids.size() >= kMaxSequenceTokens) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, origin_, Numbered("line", line_),
                            "at most " + std::to_string(kMaxSequenceTokens) + " tokens", "more");
