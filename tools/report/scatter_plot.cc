@@ -110,7 +110,8 @@ Place PlaceLabel(double x, double y, size_t letters, const std::vector<Place>& t
   Place place{x + kGap, x + kGap + width, y};
   if (place.right > kRight) place = {x - kGap - width, x - kGap, y};
   for (int step = 0; step < 40; ++step) {
-    const double moved = kLine * ((step + 1) / 2) * (step % 2 == 0 ? -1 : 1);
+    const int lines = (step + 1) / 2;
+    const double moved = kLine * (step % 2 == 0 ? -lines : lines);
     place.middle = y + moved;
     const bool inside = place.middle > kTop - kLine && place.middle < kBottom;
     const auto touches = [&](const Place& other) { return place.Touches(other); };
