@@ -42,6 +42,7 @@ Command AddPlan(Arguments& program);
 Command AddCompress(Arguments& program);
 Command AddDecompress(Arguments& program);
 Command AddType(Arguments& program);
+Command AddNgram(Arguments& program);
 
 }  // namespace kinglet
 

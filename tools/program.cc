@@ -44,7 +44,7 @@ Program::Program() : arguments("Convert, run and inspect compressed language mod
        AddEmbed(arguments), AddFill(arguments), AddTranslate(arguments)});
   add("Use a model: speech, corpora, archives, keyboards",
       {AddRescore(arguments), AddFilter(arguments), AddCompress(arguments),
-       AddDecompress(arguments), AddType(arguments)});
+       AddDecompress(arguments), AddType(arguments), AddNgram(arguments)});
   add("Measure", {AddCount(arguments), AddBench(arguments), AddReport(arguments),
                   AddDiff(arguments), AddTable(arguments)});
   add("Search and plan", {AddTuneCache(arguments), AddSensitivity(arguments), AddPlan(arguments)});

@@ -86,6 +86,9 @@ void WriteFiles(const CommandFolder& folder) {
   folder.Write("pairs.txt", "1 12 0 ||| 2 5 16 3\n7 ||| 2 3\n");
   folder.Write("nbest.tsv", "u\t-1\tthe w3\nu\t-2\tthe w4\nv\t-1\tw5\n");
   folder.Write("references.tsv", "u\tthe w4\nv\tw5\n");
+  folder.Write("model.arpa",
+               "\\data\\\nngram 1=4\nngram 2=1\n\n\\1-grams:\n-1\t<s>\t-0.5\n-1\t</s>\n-1\t<unk>\n"
+               "-1\tthe\n\n\\2-grams:\n-0.5\t<s> the\n\n\\end\\\n");
   folder.Write("lists.txt", "3 9 3\n5\n0 1\n");
   folder.Write("words.txt", "w3 w9 w3\nw5\n");
   folder.Write("labels.txt", "0\n3\n");
