@@ -30,13 +30,49 @@ std::vector<std::string_view> WordsOf(std::string_view text) {
 using Lists = std::vector<std::vector<ScoreParts>>;
 
 // One weight, and the part of the score that it multiplies.
-struct Axis {
-  double ListWeights::*weight;
-  double ScoreParts::*part;
-  bool negative_too;
+class Axis {
+ public:
+  enum Kind : uint8_t { kModel, kLength, kUnknown, kNgram };
+  // `ngram`: which one, for kNgram.
+  explicit Axis(Kind kind, size_t ngram = 0) : kind_(kind), ngram_(ngram) {}
+
+  bool negative_too() const { return kind_ != kModel; }
+  double& WeightOf(ListWeights& weights) const {
+    switch (kind_) {
+      case kModel:
+        return weights.model;
+      case kLength:
+        return weights.length;
+      case kUnknown:
+        return weights.unknown;
+      default:
+        return weights.ngrams[ngram_];
+    }
+  }
+  double PartOf(const ScoreParts& parts) const {
+    switch (kind_) {
+      case kModel:
+        return parts.logprob;
+      case kLength:
+        return parts.tokens;
+      case kUnknown:
+        return parts.unknown;
+      default:
+        return parts.ngrams[ngram_];
+    }
+  }
+
+ private:
+  Kind kind_;
+  size_t ngram_;
 };
-constexpr Axis kModelAxis = {&ListWeights::model, &ScoreParts::logprob, false};
-constexpr Axis kLengthAxis = {&ListWeights::length, &ScoreParts::tokens, true};
+
+std::vector<Axis> AxesOf(const TunedWeights& tuned) {
+  std::vector<Axis> axes = {Axis(Axis::kModel), Axis(Axis::kLength)};
+  if (tuned.unknown) axes.emplace_back(Axis::kUnknown);
+  for (size_t i = 0; i < tuned.ngrams; ++i) axes.emplace_back(Axis::kNgram, i);
+  return axes;
+}
 
 // An impossible hypothesis is the worst of any list, whatever the weights.
 constexpr double kImpossible = -1e9;
@@ -86,26 +122,26 @@ int64_t AddChanges(std::vector<ScoreLine> lines, double least, std::vector<Error
 // The middle of the widest range of one weight with the fewest errors, while the others do not
 // change.
 double BestWeight(const Lists& lists, const ListWeights& weights, const Axis& axis) {
-  const double least = axis.negative_too ? -std::numeric_limits<double>::infinity() : 0;
+  const double least = axis.negative_too() ? -std::numeric_limits<double>::infinity() : 0;
   ListWeights others = weights;
-  others.*axis.weight = 0;
+  const double weight = std::exchange(axis.WeightOf(others), 0);
   std::vector<ErrorChange> changes;
   int64_t errors = 0;
   for (const std::vector<ScoreParts>& list : lists) {
     std::vector<ScoreLine> lines;
     for (const ScoreParts& parts : list) {
-      lines.push_back({parts.*axis.part, WeightedScore(others, parts), parts.errors});
+      lines.push_back({axis.PartOf(parts), WeightedScore(others, parts), parts.errors});
     }
     errors += AddChanges(std::move(lines), least, changes);
   }
-  if (changes.empty()) return weights.*axis.weight;
+  if (changes.empty()) return weight;
   std::sort(changes.begin(), changes.end(), [](const ErrorChange& a, const ErrorChange& b) {
     return a.weight != b.weight ? a.weight < b.weight : a.errors < b.errors;
   });
   // Ranges without an end reach as far beyond the others as the others span together.
   const double span = 1 + changes.back().weight - changes.front().weight;
-  double begin = axis.negative_too ? changes.front().weight - span : 0;
-  double best = weights.*axis.weight, widest = 0;
+  double begin = axis.negative_too() ? changes.front().weight - span : 0;
+  double best = weight, widest = 0;
   int64_t fewest = std::numeric_limits<int64_t>::max();
   for (size_t i = 0; i <= changes.size(); ++i) {
     const double end = i < changes.size() ? changes[i].weight : changes.back().weight + span;
@@ -120,13 +156,14 @@ double BestWeight(const Lists& lists, const ListWeights& weights, const Axis& ax
   return best;
 }
 
-ListWeights Climb(const Lists& lists, ListWeights weights, uint64_t& errors) {
+ListWeights Climb(const Lists& lists, const std::vector<Axis>& axes, ListWeights weights,
+                  uint64_t& errors) {
   errors = ErrorsOfBest(weights, lists);
   for (bool has_improved = true; has_improved;) {
     has_improved = false;
-    for (const Axis& axis : {kModelAxis, kLengthAxis}) {
+    for (const Axis& axis : axes) {
       ListWeights next = weights;
-      next.*axis.weight = BestWeight(lists, weights, axis);
+      axis.WeightOf(next) = BestWeight(lists, weights, axis);
       const uint64_t found = ErrorsOfBest(next, lists);
       if (found >= errors) continue;
       errors = found;
@@ -159,6 +196,8 @@ uint64_t CountWords(std::string_view text) { return WordsOf(text).size(); }
 double WeightedScore(const ListWeights& weights, const ScoreParts& parts) {
   double score = weights.given * parts.given + weights.length * parts.tokens;
   if (weights.model != 0) score += weights.model * parts.logprob;
+  score += weights.unknown * parts.unknown;
+  for (size_t i = 0; i < weights.ngrams.size(); ++i) score += weights.ngrams[i] * parts.ngrams[i];
   return score;
 }
 
@@ -178,7 +217,7 @@ uint64_t ErrorsOfBest(const ListWeights& weights, const Lists& lists) {
   return errors;
 }
 
-ListWeights TuneListWeights(const Lists& lists, bool has_given) {
+ListWeights TuneListWeights(const Lists& lists, const TunedWeights& tuned) {
   Lists finite = lists;
   finite.erase(std::remove_if(finite.begin(), finite.end(),
                               [](const std::vector<ScoreParts>& list) { return list.empty(); }),
@@ -186,21 +225,28 @@ ListWeights TuneListWeights(const Lists& lists, bool has_given) {
   for (std::vector<ScoreParts>& list : finite) {
     for (ScoreParts& parts : list) parts.logprob = std::max(parts.logprob, kImpossible);
   }
-  const double given = has_given ? 1 : 0;
-  ListWeights best{given, 1, 0};
+  const std::vector<Axis> axes = AxesOf(tuned);
+  const double given = tuned.has_given ? 1 : 0;
+  ListWeights best;
   uint64_t fewest = std::numeric_limits<uint64_t>::max();
-  const auto climb_from = [&](const ListWeights& start) {
+  const auto climb_from = [&](double given_weight, double model, double ngram) {
     uint64_t errors = 0;
-    const ListWeights weights = Climb(finite, start, errors);
+    const ListWeights weights =
+        Climb(finite, axes, {given_weight, model, 0, 0, std::vector(tuned.ngrams, ngram)}, errors);
     if (errors >= fewest) return;
     fewest = errors;
     best = weights;
   };
-  for (const double model : {1.0, 0.3, 3.0, 0.1, 10.0, 0.0}) climb_from({given, model, 0});
-  if (has_given) climb_from({0, 1, 0});
-  // Without the given score, the model's weight only determines that of the length.
+  for (const double ngram : {0.0, 0.5}) {
+    for (const double model : {1.0, 0.3, 3.0, 0.1, 10.0, 0.0}) climb_from(given, model, ngram);
+    if (tuned.has_given) climb_from(0, 1, ngram);
+    if (tuned.ngrams == 0) break;
+  }
+  // Without the given score, the model's weight only determines that of the others.
   if (best.given == 0 && best.model > 0) {
     best.length /= best.model;
+    best.unknown /= best.model;
+    for (double& weight : best.ngrams) weight /= best.model;
     best.model = 1;
   }
   return best;

@@ -19,11 +19,15 @@ struct ScoreParts {
   double given = 0;    // the recogniser's score
   double logprob = 0;  // the model's
   double tokens = 0;
-  uint64_t errors = 0;  // word errors, where the reference is known
+  uint64_t errors = 0;              // word errors, where the reference is known
+  double unknown = 0;               // unknown words
+  std::vector<double> ngrams = {};  // log-probabilities of n-gram models
 };
 
 struct ListWeights {
   double given = 1, model = 1, length = 0;
+  double unknown = 0;               // of each unknown word
+  std::vector<double> ngrams = {};  // one for each n-gram model
   bool operator==(const ListWeights&) const = default;
 };
 
@@ -37,12 +41,20 @@ size_t BestHypothesis(const ListWeights& weights, const std::vector<ScoreParts>&
 uint64_t ErrorsOfBest(const ListWeights& weights,
                       const std::vector<std::vector<ScoreParts>>& lists);
 
+// Which weights a search changes besides those of model and length.
+struct TunedWeights {
+  bool has_given = false;  // otherwise all given scores count as 0
+  bool unknown = false;
+  size_t ngrams = 0;
+};
+
 // The weights with the fewest errors that the search finds. From several starts each weight in turn
 // is moved to the value with the fewest errors, which is found exactly (Och 2003), until no move
-// improves. The weights of given score and model are 0 or more. With `has_given` false all given
-// scores count as 0. The given score has weight 1, or 0 where the model alone is best; then the
-// model has weight 1. Equal lists give equal weights.
-ListWeights TuneListWeights(const std::vector<std::vector<ScoreParts>>& lists, bool has_given);
+// improves. The weights of given score and model are 0 or more. The given score has weight 1, or 0
+// where the others alone are best; then the model has weight 1, if it has any. Equal lists give
+// equal weights.
+ListWeights TuneListWeights(const std::vector<std::vector<ScoreParts>>& lists,
+                            const TunedWeights& tuned);
 
 }  // namespace kinglet
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <numbers>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -17,9 +18,13 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/parse_number.h"
 #include "converters/checkpoints/text_input.h"
+#include "converters/ngrams/arpa.h"
 #include "converters/texts/text_reader.h"
+#include "format/message_text.h"
 #include "runtime/accounting/exact_sum.h"
+#include "runtime/ngrams/ngram_model.h"
 #include "runtime/prefix_tree.h"
 #include "runtime/sentence_scorer.h"
 #include "runtime/special_tokens.h"
@@ -43,8 +48,9 @@ constexpr size_t kNodesPerLane = 1024;
 struct RescoreOptions {
   RunOptions run;
   std::string lists = "-", format, references, tune;
-  std::vector<std::string> scores, costs;
-  ListWeights weights;
+  std::vector<std::string> scores, costs, ngrams, ngram_weights;
+  ListWeights weights;  // those of n-grams are made of `ngram_weights`
+  std::optional<double> unknown_weight;
   bool all = false;
 };
 
@@ -171,6 +177,27 @@ std::optional<ListFormat> FormatOf(const RescoreOptions& options) {
                                      : ListFormat::kMoses;
 }
 
+// The weights of n-gram models: 1 without --ngram-weight. Errors: KINGLET_INVALID_ARGUMENT.
+Result<std::vector<double>> NgramWeights(const RescoreOptions& options) {
+  const auto refuse = [](const std::string& expected, const std::string& found) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--ngram-weight", expected, found);
+  };
+  std::vector<double> weights(options.ngrams.size(), 1);
+  if (options.ngram_weights.empty()) return weights;
+  if (options.ngram_weights.size() != weights.size()) {
+    return refuse("one for each of the " + std::to_string(weights.size()) + " --ngram, or none",
+                  std::to_string(options.ngram_weights.size()));
+  }
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const auto weight = ParseNumber<double>(options.ngram_weights[i]);
+    if (!weight || !std::isfinite(*weight)) {
+      return refuse("a finite number", Quoted(options.ngram_weights[i]));
+    }
+    weights[i] = *weight;
+  }
+  return weights;
+}
+
 // All lists, with the scores of other files.
 Result<std::vector<HypothesisList>> ReadLists(const RescoreOptions& options) {
   std::error_code error;
@@ -202,14 +229,26 @@ Result<std::vector<HypothesisList>> ReadLists(const RescoreOptions& options) {
 struct WordErrorCounts {
   uint64_t words = 0;
   uint64_t best = 0, given = 0, model = 0, oracle = 0;  // errors of each choice
+  std::vector<uint64_t> ngrams;
 };
 
 // Compares and prints the hypotheses of each list as soon as they are scored.
 class Rescored {
  public:
   Rescored(const RescoreOptions& options, const Model& model, Console& console)
-      : options_(options), model_(model), console_(console), weights_(options.weights) {}
+      : options_(options), model_(model), console_(console), weights_(options.weights) {
+    weights_.unknown = options.unknown_weight.value_or(0);
+    errors_.ngrams.resize(options.ngrams.size());
+  }
 
+  Status OpenNgramModels() {
+    for (const std::string& path : options_.ngrams) {
+      KINGLET_ASSIGN_OR_RETURN(auto opened, OpenNgrams(path));
+      ngrams_.push_back(std::move(opened));
+    }
+    KINGLET_ASSIGN_OR_RETURN(weights_.ngrams, NgramWeights(options_));
+    return {};
+  }
   Status ReadReferences() {
     const std::string& path = options_.tune.empty() ? options_.references : options_.tune;
     if (path.empty()) return {};
@@ -242,8 +281,9 @@ class Rescored {
     for (size_t i = 0; i < scores.size(); ++i) {
       const Hypothesis& hypothesis = list.hypotheses[i];
       const ModelScore& score = scores[i];
-      parts.push_back(
-          {hypothesis.given.value_or(0), score.logprob, static_cast<double>(score.tokens), 0});
+      parts.push_back({hypothesis.given.value_or(0), score.logprob,
+                       static_cast<double>(score.tokens), 0, static_cast<double>(score.unknown),
+                       NgramScores(hypothesis.text)});
       has_given_ = has_given_ || hypothesis.given;
       tokens_ += score.tokens;
       unknown_ += score.unknown;
@@ -271,7 +311,8 @@ class Rescored {
   void Finish(uint64_t stepped) {
     stepped_ = stepped;
     if (!options_.tune.empty()) {
-      weights_ = TuneListWeights(parts_, has_given_);
+      weights_ = TuneListWeights(parts_,
+                                 {has_given_, options_.unknown_weight.has_value(), ngrams_.size()});
       AddErrors(parts_);
     }
     if (!options_.run.json && options_.tune.empty()) return;
@@ -279,6 +320,8 @@ class Rescored {
     if (!options_.tune.empty()) {
       line.Key("given_weight").Number(weights_.given).Key("weight").Number(weights_.model);
       line.Key("length_weight").Number(weights_.length);
+      if (options_.unknown_weight) line.Key("unknown_weight").Number(weights_.unknown);
+      WriteNumbers("ngram_weights", weights_.ngrams, line);
     }
     WriteCounts(line);
     if (references_) WriteErrors(line);
@@ -295,9 +338,11 @@ class Rescored {
     const auto share = [&](uint64_t count) {
       return NumberText(static_cast<double>(count) / static_cast<double>(errors_.words), model_);
     };
+    std::string ngrams;
+    for (const uint64_t errors : errors_.ngrams) ngrams += ", n-grams alone " + share(errors);
     return text + "; word error rate " + share(errors_.best) + " (given score alone " +
-           share(errors_.given) + ", model alone " + share(errors_.model) + ", best possible " +
-           share(errors_.oracle) + ")";
+           share(errors_.given) + ", model alone " + share(errors_.model) + ngrams +
+           ", best possible " + share(errors_.oracle) + ")";
   }
 
  private:
@@ -315,6 +360,13 @@ class Rescored {
                                          {" --weight=", weights_.model},
                                          {" --length-weight=", weights_.length}}) {
       command += option + NumberText(weight, model_);
+    }
+    if (options_.unknown_weight) {
+      command += " --unknown-weight=" + NumberText(weights_.unknown, model_);
+    }
+    for (size_t i = 0; i < options_.ngrams.size(); ++i) {
+      command += " --ngram " + ShellWord(options_.ngrams[i]) +
+                 " --ngram-weight=" + NumberText(weights_.ngrams[i], model_);
     }
     return command;
   }
@@ -339,14 +391,15 @@ class Rescored {
     for (size_t rank = 0; rank < order.size(); ++rank) {
       const size_t index = order[rank];
       const std::string line = HypothesisLine(list.utterance, list.hypotheses[index], scores[index],
-                                              WeightedScore(weights_, parts[index]), rank + 1);
+                                              parts[index], rank + 1);
       console_.out.Write(console_.out_is_terminal && !options_.run.json ? TerminalText(line)
                                                                         : line);
     }
   }
 
   std::string HypothesisLine(const std::string& utterance, const Hypothesis& hypothesis,
-                             const ModelScore& model, double score, size_t rank) const {
+                             const ModelScore& model, const ScoreParts& parts, size_t rank) const {
+    const double score = WeightedScore(weights_, parts);
     if (!options_.run.json) {
       return OneLine(utterance) + "\t" + NumberText(score, model_) + "\t" +
              OneLine(hypothesis.text) + "\n";
@@ -356,6 +409,7 @@ class Rescored {
     line.Key("hypothesis").Integer(hypothesis.number).Key("score").Number(score).Key("given");
     hypothesis.given ? line.Number(*hypothesis.given) : line.Null();
     line.LogProbability(model.logprob).Key("tokens").Integer(model.tokens);
+    WriteNumbers("ngram_logprobs", parts.ngrams, line);
     line.Key("oov").Integer(model.unknown).Key("text").Text(hypothesis.text);
     return line.Finish();
   }
@@ -368,8 +422,14 @@ class Rescored {
 
   void AddErrors(const std::vector<std::vector<ScoreParts>>& lists) {
     errors_.best += ErrorsOfBest(weights_, lists);
-    errors_.given += ErrorsOfBest({1, 0, 0}, lists);
-    errors_.model += ErrorsOfBest({0, 1, 0}, lists);
+    const std::vector<double> none(ngrams_.size());
+    errors_.given += ErrorsOfBest({1, 0, 0, 0, none}, lists);
+    errors_.model += ErrorsOfBest({0, 1, 0, 0, none}, lists);
+    for (size_t i = 0; i < ngrams_.size(); ++i) {
+      ListWeights alone{0, 0, 0, 0, none};
+      alone.ngrams[i] = 1;
+      errors_.ngrams[i] += ErrorsOfBest(alone, lists);
+    }
     for (const std::vector<ScoreParts>& list : lists) {
       errors_.oracle +=
           std::min_element(list.begin(), list.end(), [](const auto& a, const auto& b) {
@@ -389,6 +449,25 @@ class Rescored {
         .Number(rate(errors_.model))
         .Key("wer_oracle")
         .Number(rate(errors_.oracle));
+    std::vector<double> rates;
+    for (const uint64_t errors : errors_.ngrams) rates.push_back(rate(errors));
+    WriteNumbers("wer_ngrams", rates, line);
+  }
+
+  // A list for the n-gram models; no key without any.
+  static void WriteNumbers(const char* key, const std::vector<double>& numbers, JsonLine& line) {
+    if (numbers.empty()) return;
+    line.Key(key).BeginArray();
+    for (const double number : numbers) line.Number(number);
+    line.EndArray();
+  }
+
+  std::vector<double> NgramScores(const std::string& text) const {
+    std::vector<double> scores;
+    for (const auto& ngram : ngrams_) {
+      scores.push_back(ngram->ScoreSentence(text).log10 * std::numbers::ln10);
+    }
+    return scores;
   }
 
   // What another program must do to get the same numbers.
@@ -399,6 +478,7 @@ class Rescored {
                 ? "no cache"
                 : "cache " + std::to_string(cache->capacity) + " " +
                       (cache->start == CacheStart::kPastCapacity ? "past capacity" : "normalised");
+    for (const auto& ngram : ngrams_) text += "; n-grams " + ngram->digest();
     return text + ProtocolEnd(model_);
   }
 
@@ -406,6 +486,7 @@ class Rescored {
   const Model& model_;
   Console& console_;
   ListWeights weights_;
+  std::vector<std::shared_ptr<const NgramModel>> ngrams_;
   std::string references_name_;
   std::optional<std::map<std::string, std::string>> references_;
   std::vector<std::vector<ScoreParts>> parts_;  // of all lists, to tune
@@ -463,6 +544,7 @@ Status Rescore(const RescoreOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                            Session::Create(model, session_options));
   Rescored rescored(options, *model, console);
+  KINGLET_RETURN_IF_ERROR(rescored.OpenNgramModels());
   KINGLET_RETURN_IF_ERROR(rescored.ReadReferences());
   KINGLET_ASSIGN_OR_RETURN(const NextList next, OpenLists(options, rescored));
   const ScoredListSink take = [&](const HypothesisList& list, std::span<const ModelScore> scores) {
@@ -489,7 +571,8 @@ Status Rescore(const RescoreOptions& options, Console& console) {
 Status CheckInputs(const RescoreOptions& options) {
   for (const auto& [name, weight] : {std::pair("--given-weight", options.weights.given),
                                      {"--weight", options.weights.model},
-                                     {"--length-weight", options.weights.length}}) {
+                                     {"--length-weight", options.weights.length},
+                                     {"--unknown-weight", options.unknown_weight.value_or(0)}}) {
     if (std::isfinite(weight)) continue;
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", name, "a finite number",
                            std::to_string(weight));
@@ -498,12 +581,13 @@ Status CheckInputs(const RescoreOptions& options) {
                                                             {"--tune", options.tune}};
   for (const std::string& file : options.scores) files.emplace_back("--scores", file);
   for (const std::string& file : options.costs) files.emplace_back("--costs", file);
+  for (const std::string& file : options.ngrams) files.emplace_back("--ngram", file);
   for (const auto& [name, file] : files) {
     if (file != "-" || options.lists != "-") continue;
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", name, "standard input once",
                            "- together with LISTS that are read from it");
   }
-  return {};
+  return NgramWeights(options).status();
 }
 
 }  // namespace
@@ -545,6 +629,22 @@ Command AddRescore(Arguments& program) {
   rescore.Add("--length-weight", options->weights.length, "score that each token adds")
       .Placeholder("L")
       .ShowDefault();
+  rescore
+      .Add(
+          "--unknown-weight", options->unknown_weight,
+          "score that each unknown word adds; with --tune this weight is tuned only if it is given")
+      .Placeholder("U");
+  rescore
+      .Add("--ngram", options->ngrams,
+           "n-gram file or ARPA file whose log-probability is added; may be repeated")
+      .Placeholder(kFileOrStandardInput)
+      .OneValueEach();
+  rescore
+      .Add("--ngram-weight", options->ngram_weights,
+           "weight of the n-gram model's log-probability, one for each (default: 1); below 0 "
+           "subtracts it")
+      .Placeholder("N")
+      .OneValueEach();
   rescore.AddFlag("--all", options->all, "print all hypotheses, best first");
   Option references =
       rescore.Add("--references", options->references,
@@ -556,7 +656,8 @@ Command AddRescore(Arguments& program) {
       .Placeholder(kFileOrStandardInput)
       .Excludes(references);
   rescore.Footer(
-      "Score of a hypothesis = G given + W log p(text) + L tokens; higher is better.\n\n"
+      "Score of a hypothesis = G given + W log p(text) + L tokens + U unknown words\n"
+      "+ N log p(text) of each n-gram model; higher is better.\n\n"
       "Example:\n  kinglet rescore model.kgl nbest.tsv --lanes 16 --all");
   return {rescore, [options] { return CheckInputs(*options); },
           [options](Console& console) { return Rescore(*options, console); }};

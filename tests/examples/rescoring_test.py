@@ -73,6 +73,21 @@ class Lists(unittest.TestCase):
         self.assertEqual(sorted([given, model, both["wer"], wer, oracle], reverse=True), [given, model, both["wer"], wer, oracle])
         for rate in (wer, given, model, both["wer"], oracle):
             self.assertIn(f"{100 * rate:.2f} %", PAGE)
+        # With a second n-gram model, better than each alone and than both without it.
+        printed = self.run_block(self.blocks[2])
+        tuned = json.loads(next(line for line in printed.splitlines() if line.startswith("{")))
+        for name, value in (("weight", tuned["weight"]), ("length-weight", tuned["length_weight"]), ("ngram-weight", tuned["ngram_weights"][0])):
+            self.assertAlmostEqual(value, float(re.search(rf" --{name} ([0-9.]+)", self.blocks[2])[1]), places=3)
+        mixed, ngrams = map(float, re.search(r"word error rate ([0-9.]+) .* n-grams alone ([0-9.]+)", printed).groups())
+        self.assertLess(mixed, min(wer, given, model, ngrams))
+        for rate in (mixed, ngrams):
+            self.assertIn(f"{100 * rate:.2f} %", PAGE)
+        # Without the given score too the mixture is better than the network and the n-grams alone.
+        weights = ("--given-weight", "0", "--references", os.path.join(LISTS, "test.ref.tsv"))
+        alone = self.rescore("test", *weights, "--length-weight", "1.20823479")[-1]["wer"]
+        small = ("--ngram", os.path.join(self.folder.name, "small.kng"), "--ngram-weight", "0.35")
+        two = self.rescore("test", *weights, "--length-weight", "2.8", *small)[-1]
+        self.assertLess(two["wer"], min(alone, two["wer_model"], *two["wer_ngrams"]))
 
 
 class NGram(unittest.TestCase):

@@ -40,7 +40,7 @@ TEST(TuneListWeights, FindsANarrowRange) {
     // Lines of slope 0, 1 and 2 in the model's weight, which cross at `from` and `to`.
     lists.push_back({{0, 0, 4, 3}, {-from, 1, 4, 1}, {-from - to, 2, 4, 5}});
   }
-  const ListWeights weights = TuneListWeights(lists, true);
+  const ListWeights weights = TuneListWeights(lists, {true});
   EXPECT_EQ(weights.given, 1);
   EXPECT_GT(weights.model, 0.5);
   EXPECT_LT(weights.model, 0.52);
@@ -55,7 +55,7 @@ TEST(TuneListWeights, LengthAndTheModelAlone) {
     const double noise = i % 2 == 0 ? 100 : -100;
     lists.push_back({{noise, -9, 4, 2}, {-noise, -10, 5, 0}, {0, -20, 6, 1}});
   }
-  const ListWeights alone = TuneListWeights(lists, true);
+  const ListWeights alone = TuneListWeights(lists, {true});
   EXPECT_EQ(ErrorsOfBest(alone, lists), 0u);
   EXPECT_EQ(alone.given, 0);
   EXPECT_EQ(alone.model, 1);
@@ -64,8 +64,8 @@ TEST(TuneListWeights, LengthAndTheModelAlone) {
   for (auto& list : lists) {
     for (ScoreParts& parts : list) parts.given = 0;
   }
-  EXPECT_EQ(ErrorsOfBest(TuneListWeights(lists, false), lists), 0u);
-  EXPECT_EQ(TuneListWeights({}, true), (ListWeights{1, 1, 0}));
+  EXPECT_EQ(ErrorsOfBest(TuneListWeights(lists, {}), lists), 0u);
+  EXPECT_EQ(TuneListWeights({}, {true}), (ListWeights{1, 1, 0}));
 }
 
 // No weights on a fine grid are much better, and no start is better than the result.
@@ -81,8 +81,8 @@ TEST(TuneListWeights, AsGoodAsAGrid) {
                       static_cast<double>(8 + random() % 4), errors});
     }
   }
-  const uint64_t tuned = ErrorsOfBest(TuneListWeights(lists, true), lists);
-  EXPECT_EQ(TuneListWeights(lists, true), TuneListWeights(lists, true));
+  const uint64_t tuned = ErrorsOfBest(TuneListWeights(lists, {true}), lists);
+  EXPECT_EQ(TuneListWeights(lists, {true}), TuneListWeights(lists, {true}));
   uint64_t grid = tuned;
   for (double model = 0; model < 4; model += 0.05) {
     for (double length = -3; length < 3; length += 0.05) {
@@ -92,6 +92,30 @@ TEST(TuneListWeights, AsGoodAsAGrid) {
   EXPECT_LE(tuned, grid + 1);
   EXPECT_LE(tuned, ErrorsOfBest({1, 1, 0}, lists));
   EXPECT_LE(tuned, ErrorsOfBest({0, 1, 0}, lists));
+}
+
+// The truth is the model's score less half of the first n-gram's, and 3 for each unknown word.
+TEST(TuneListWeights, NgramsAndUnknownWords) {
+  std::mt19937 random(4);
+  std::uniform_real_distribution<double> noise(-4, 4);
+  Lists lists(40);
+  for (auto& list : lists) {
+    for (int j = 0; j < 12; ++j) {
+      const double first = noise(random), second = noise(random);
+      const auto unknown = static_cast<double>(random() % 3);
+      const auto errors = static_cast<uint64_t>(random() % 7);
+      const double truth = -0.2 * static_cast<double>(errors);
+      list.push_back({0, truth + 0.5 * first - 3 * unknown, 5, errors, unknown, {first, second}});
+    }
+  }
+  const ListWeights weights = TuneListWeights(lists, {false, true, 2});
+  EXPECT_EQ(weights.model, 1);
+  EXPECT_NEAR(weights.ngrams[0], -0.5, 0.1);
+  EXPECT_NEAR(weights.ngrams[1], 0, 0.1);
+  EXPECT_NEAR(weights.unknown, 3, 0.2);
+  EXPECT_LT(ErrorsOfBest(weights, lists) * 4, ErrorsOfBest({0, 1, 0, 0, {0, 0}}, lists));
+  const ListWeights without = TuneListWeights(lists, {false, false, 2});
+  EXPECT_EQ(without.unknown, 0);
 }
 
 }  // namespace

@@ -168,6 +168,47 @@ TEST_F(RescoreTest, WordErrorsAndTuning) {
   EXPECT_NE(people.error.find("; word error rate "), std::string::npos) << people.error;
 }
 
+constexpr const char* kArpa =
+    "\\data\\\nngram 1=6\nngram 2=2\n\n\\1-grams:\n-1\t<s>\t-0.5\n-1.5\t</s>\n-2\t<unk>\n"
+    "-1\tw3\t-0.25\n-1.25\tw4\n-3\tw6\n\n\\2-grams:\n-0.5\t<s> w3\n-0.125\tw3 w4\n\n\\end\\\n";
+
+TEST_F(RescoreTest, NgramsAreAdded) {
+  folder_.Write("m.arpa", kArpa);
+  EXPECT_EQ(folder_.Run("ngram m.arpa -o m.kng").exit_status, 0);
+  // log10 of "w3 w4 w5", "w3 w4 w6", "w3 never", by hand.
+  const std::map<int, double> log10s = {
+      {1, -0.5 - 0.125 - 2 - 1.5}, {2, -0.5 - 0.125 - 3 - 1.5}, {3, -0.5 - 0.25 - 2 - 1.5}};
+  const auto lines =
+      folder_
+          .Run(
+              "rescore m.kgl lists.tsv --all --json --weight 2 --unknown-weight -7 --ngram "
+              "m.kng --ngram-weight 0.5 --ngram m.arpa --ngram-weight=-0.125")
+          .Json();
+  for (size_t i = 0; i < 3; ++i) {
+    const auto& line = lines[i];
+    const double ngram = log10s.at(line["hypothesis"]) * std::log(10.0);
+    EXPECT_NEAR(line["ngram_logprobs"][0].get<double>(), ngram, 1e-6);
+    EXPECT_EQ(line["ngram_logprobs"][0], line["ngram_logprobs"][1]);
+    EXPECT_NEAR(line["score"].get<double>(),
+                line["given"].get<double>() + 2 * line["logprob"].get<double>() -
+                    7 * line["oov"].get<double>() + 0.375 * ngram,
+                1e-6);
+  }
+  const auto tuned =
+      folder_.Run("rescore m.kgl lists.tsv --ngram m.kng --unknown-weight 0 --tune references.txt")
+          .Json()[0];
+  EXPECT_EQ(tuned["ngram_weights"].size(), 1U);
+  EXPECT_TRUE(tuned["unknown_weight"].is_number());
+  EXPECT_EQ(tuned["wer_ngrams"].size(), 1U);
+  const std::string command = tuned["command"];
+  const auto again = folder_.RunShell(command + " --json --references references.txt").Json();
+  EXPECT_EQ(again.back()["errors"], tuned["errors"]) << command;
+  EXPECT_EQ(again.back()["wer_ngrams"], tuned["wer_ngrams"]);
+  const Outcome people =
+      folder_.Run("rescore m.kgl lists.tsv --ngram m.kng --references references.txt");
+  EXPECT_NE(people.error.find(", n-grams alone "), std::string::npos) << people.error;
+}
+
 // A program that writes a list into a pipe gets its answer once the next list begins.
 TEST_F(RescoreTest, AnswersEachListOfAPipe) {
   const Outcome outcome = folder_.RunShell(
@@ -218,6 +259,14 @@ TEST_F(RescoreTest, Refusals) {
     refused("m.kgl " + std::string(twice), 2, "standard input once");
   }
   refused("ids.kgl lists.tsv", 1, "a model with a vocabulary");
+  refused("m.kgl lists.tsv --ngram m.kgl", 1, "a model file that is converted already");
+  refused("m.kgl lists.tsv --ngram none.kng", 1, "none.kng");
+  refused("m.kgl lists.tsv --ngram-weight 1", 2,
+          "--ngram-weight: expected one for each of the 0 --ngram, or none, found 1");
+  refused("m.kgl lists.tsv --ngram m.kng --ngram-weight x", 2,
+          "--ngram-weight: expected a finite number, found \"x\"");
+  refused("m.kgl --ngram -", 2, "standard input once");
+  refused("m.kgl lists.tsv --unknown-weight inf", 2, "--unknown-weight: expected a finite number");
 }
 
 }  // namespace
