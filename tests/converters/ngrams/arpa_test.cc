@@ -167,6 +167,22 @@ TEST_F(ArpaTest, RefusalsNameTheLine) {
             std::string::npos);
 }
 
+// Any change of a byte, and any end, gives a refusal or a model whose queries end.
+TEST_F(ArpaTest, DamagedFilesAreHarmless) {
+  size_t refused = 0;
+  for (size_t at = 0; at < kWhole.size(); ++at) {
+    for (const char* other : {"", "\n", " ", "0", "a", "-", "\\", "\xff", "\t-9e9"}) {
+      std::string text = kWhole;
+      const auto model = OpenNgrams(Write(text.replace(at, 1, other)));
+      if (model.ok()) (*model)->ScoreSentence("a <s> a a </s>");
+      refused += model.ok() ? 0 : 1;
+    }
+    const std::string truncated = kWhole.substr(0, at);
+    EXPECT_EQ(ReadArpa(Write(truncated)).ok(), at + 1 == kWhole.size()) << at;
+  }
+  EXPECT_GT(refused, kWhole.size());
+}
+
 // SRILM's pruning leaves n-grams whose words but the first are no n-gram.
 TEST_F(ArpaTest, WordsButTheFirstMayBeNoNgram) {
   const auto model =
