@@ -171,7 +171,7 @@ TEST_F(ArpaTest, RefusalsNameTheLine) {
 TEST_F(ArpaTest, DamagedFilesAreHarmless) {
   size_t refused = 0;
   for (size_t at = 0; at < kWhole.size(); ++at) {
-    for (const char* other : {"", "\n", " ", "0", "a", "-", "\\", "\xff", "\t-9e9"}) {
+    for (const char* other : {"", "0", "\xff"}) {
       std::string text = kWhole;
       const auto model = OpenNgrams(Write(text.replace(at, 1, other)));
       if (model.ok()) (*model)->ScoreSentence("a <s> a a </s>");
