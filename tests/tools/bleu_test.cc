@@ -20,7 +20,8 @@ std::vector<nlohmann::json> Cases() {
 }
 
 TEST(BleuTest, TokensAreThoseOfSacrebleu) {
-  for (const auto& one : Cases().front()["tokens"]) {
+  const std::vector<nlohmann::json> cases = Cases();
+  for (const auto& one : cases.front()["tokens"]) {
     EXPECT_EQ(Tokens13a(one[0].get<std::string>()), one[1].get<std::vector<std::string>>())
         << one[0];
   }
