@@ -100,8 +100,7 @@ class RowMeasure {
     const std::optional<uint32_t> unknown = SpecialTokensOf(*model).unknown;
     TableText text;
     const auto add = [&](uint32_t id, std::optional<double> log_probability) {
-      const std::vector<uint64_t> one = BinCounts(model->plan(), std::span(&id, 1));
-      for (size_t bin = 0; bin < one.size(); ++bin) bins[bin] += one[bin];
+      ++bins[BinOf(model->plan(), id)];
       if (log_probability) text.totals.Add(*log_probability, id == unknown);
     };
     KINGLET_ASSIGN_OR_RETURN(const StreamLosses losses,
