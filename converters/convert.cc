@@ -104,6 +104,7 @@ Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
   input.config = options.config;
   input.memory_length = options.memory_length;
   input.define_cache_rows = options.define_cache_rows;
+  input.character_cache_rows = options.character_cache_rows;
   input.vocabulary = options.vocabulary;
   input.ignored = &ignored;
   Result<LoadedModel> model = LoadFamily(*family, input);
@@ -113,17 +114,25 @@ Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
   return model;
 }
 
-bool HasUnit(const ModelDescription& description) {
+bool Spells(const ModelDescription& description) {
+  return FindBlock<AdaptiveEmbedding>(description)->bins.back().spelling.has_value();
+}
+
+bool HasDefine(const ModelDescription& description) {
   const auto source = FindSource(description);
-  return !FindBlock<AdaptiveEmbedding>(description)->units.empty() ||
-         (source && !source->embedding->units.empty());
+  const bool has_unit = !FindBlock<AdaptiveEmbedding>(description)->units.empty();
+  return (has_unit && !Spells(description)) || (source && !source->embedding->units.empty());
 }
 
 // Options that the loaded model must allow.
 Status CheckAgainstModel(const ConvertOptions& options, const LoadedModel& model) {
-  if (options.define_cache_rows && !HasUnit(model.draft.description)) {
+  if (options.define_cache_rows && !HasDefine(model.draft.description)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "keep-define",
                            "a DeFINE unit in the input", "none");
+  }
+  if (options.character_cache_rows && !Spells(model.draft.description)) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "keep-characters",
+                           "a character CNN as the input", "none");
   }
   if (!options.segments.empty() && !IsMaskedModel(model.draft.description)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "segments",

@@ -65,6 +65,9 @@ struct ConvertOptions {
   // nullopt: as the recipe states; without a recipe the unit is replaced by the table that it
   // computes.
   std::optional<uint32_t> define_cache_rows;
+  // Keeps a character CNN in the model, which then reads words that its vocabulary lacks, and
+  // caches this many of its rows. nullopt: the CNN is replaced by the table that it computes.
+  std::optional<uint32_t> character_cache_rows;
   // How many earlier tokens a token attends to (mem_len), in place of the checkpoint's value. Not
   // all families can change it.
   std::optional<uint32_t> memory_length;

@@ -75,6 +75,12 @@ Status CheckQuantisation(const ConvertOptions& options) {
   return RefuseOption("percentile", "above 0, at most 100", NumberText(*options.percentile));
 }
 
+Status CheckCacheRows(const char* option, std::optional<uint32_t> rows) {
+  if (!rows || (*rows > 0 && *rows <= kMaxDimension)) return {};
+  return RefuseOption(option, "1 to " + std::to_string(kMaxDimension) + " rows",
+                      std::to_string(*rows));
+}
+
 Status CheckOptions(const ConvertOptions& options) {
   if (options.checkpoint.empty()) return RefuseOption("checkpoint", "a path", "none");
   KINGLET_RETURN_IF_ERROR(CheckQuantisation(options));
@@ -84,11 +90,8 @@ Status CheckOptions(const ConvertOptions& options) {
   if (!options.recipe.empty() && !options.family.empty()) {
     return RefuseOption("recipe", "no --family with it", options.family);
   }
-  if (options.define_cache_rows &&
-      (*options.define_cache_rows == 0 || *options.define_cache_rows > kMaxDimension)) {
-    return RefuseOption("keep-define", "1 to " + std::to_string(kMaxDimension) + " rows",
-                        std::to_string(*options.define_cache_rows));
-  }
+  KINGLET_RETURN_IF_ERROR(CheckCacheRows("keep-define", options.define_cache_rows));
+  KINGLET_RETURN_IF_ERROR(CheckCacheRows("keep-characters", options.character_cache_rows));
   if (options.prune && !(*options.prune >= 0 && *options.prune < 1)) {
     return RefuseOption("prune", "a fraction from 0 to below 1", NumberText(*options.prune));
   }

@@ -94,6 +94,19 @@ class BlockChecks {
     return InvalidPart(part, "shape " + ShapeText(expected),
                        ShapeText(tensor.shape) + " of tensor " + tensor.name);
   }
+  // Checks a matrix that is not coded; 0 rows or columns stand for any number.
+  Status ValidateMatrix(const std::string& part, TensorId id, uint64_t rows, uint64_t cols) const {
+    Shape expected = {rows, cols};
+    if (id < tensors_.size() && tensors_[id].shape.size() == 2) {
+      for (size_t i = 0; i < 2; ++i) {
+        if (expected[i] == 0) expected[i] = tensors_[id].shape[i];
+      }
+    }
+    KINGLET_RETURN_IF_ERROR(ValidateTensorShape(part, id, expected));
+    return ValidateNotCoded(part, id);
+  }
+  // REQUIRES: the id is in range.
+  const Shape& ShapeOf(TensorId id) const { return tensors_[id].shape; }
   Status ValidateOptional(const std::string& part, const std::optional<TensorId>& id,
                           const Shape& expected) const {
     return id ? ValidateTensorShape(part, *id, expected) : Status();

@@ -38,6 +38,17 @@ inline std::string ItemName(std::string_view list, size_t index) {
 template <class Self, class T>
 concept MaybeConst = std::is_same_v<std::remove_const_t<Self>, T>;
 
+void Fields(MaybeConst<ByteFilter> auto& self, auto& visit) {
+  visit.Value("width", self.width);
+  visit.Tensor("weight", self.weight);
+  visit.Tensor("bias", self.bias);
+}
+
+void Fields(MaybeConst<SpellingRows> auto& self, auto& visit) {
+  visit.Value("longest", self.longest);
+  visit.List("filters", self.filters, kMaxFilters);
+}
+
 void Fields(MaybeConst<EmbeddingBin> auto& self, auto& visit) {
   visit.Value("first", self.first);
   visit.Value("size", self.size);
@@ -45,6 +56,7 @@ void Fields(MaybeConst<EmbeddingBin> auto& self, auto& visit) {
   visit.Tensor("projection", self.projection);
   visit.Value("tokens", self.tokens, uint64_t{0});
   visit.Value("scale", self.scale, 1.0);
+  visit.Part("spelling", self.spelling);
 }
 
 void Fields(MaybeConst<AdaptiveEmbedding> auto& self, auto& visit) {

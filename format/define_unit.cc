@@ -76,6 +76,11 @@ void CheckLayer(const DefineUnit& unit, size_t index, uint64_t e_width, uint64_t
     faults.Note(place + "out",
                 std::to_string(previous) + ", as the residual adds the previous output", layer.out);
   }
+  const bool plain = layer.groups == 1 && layer.norm == DefineLayer::Norm::kNone &&
+                     layer.shuffle == DefineLayer::Shuffle::kNone && !skips;
+  if (layer.residual == DefineLayer::Residual::kHighway && !plain) {
+    faults.Note(place + "residual", "no highway with groups, norm, shuffle or skip", "one");
+  }
   if (layer.norm != DefineLayer::Norm::kNone &&
       !(std::isfinite(layer.norm_epsilon) && layer.norm_epsilon > 0)) {
     faults.Note(place + "norm epsilon", "a number above 0", NumberText(layer.norm_epsilon));
@@ -87,11 +92,11 @@ uint64_t Entries(const Shape& shape) { return shape.empty() ? 0 : Count(shape); 
 }  // namespace
 
 DefineShapes ShapesOf(const DefineLayer& layer) {
-  const uint64_t in = layer.in / layer.groups, out = layer.out / layer.groups;
+  const uint64_t in = layer.in / layer.groups, out = layer.products() / layer.groups;
   DefineShapes shapes;
   const bool shared = layer.weights == DefineLayer::Weights::kShared;
   shapes.weight = {shared ? out : out * layer.groups, in};
-  if (layer.bias == DefineLayer::Bias::kPerGroup) shapes.bias = {layer.out};
+  if (layer.bias == DefineLayer::Bias::kPerGroup) shapes.bias = {layer.products()};
   if (layer.bias == DefineLayer::Bias::kShared) shapes.bias = {out};
   if (layer.norm != DefineLayer::Norm::kNone) {
     const uint64_t width = layer.norm == DefineLayer::Norm::kWhole ? layer.out : out;
@@ -116,7 +121,7 @@ uint64_t SkipWidth(const DefineUnit& unit) {
 DefineWidths WidestOf(const DefineUnit& unit) {
   DefineWidths widest{unit.map_width, unit.map_width};
   for (const DefineLayer& layer : unit.layers) {
-    widest = {std::max(widest.in, layer.in), std::max(widest.out, layer.out)};
+    widest = {std::max(widest.in, layer.in), std::max(widest.products, layer.products())};
   }
   return widest;
 }

@@ -53,8 +53,11 @@ struct DefineLayer {
   };
   // Which vector a skip puts first: e (the unit's input) or the previous layer's output.
   enum class Order : uint8_t { kInputFirst, kPreviousFirst };
-  // The previous layer's output is added (Fig. 5b); the widths must agree.
-  enum class Residual : uint8_t { kNone, kBeforeActivation, kAfterActivation };
+  // The previous layer's output x is added (Fig. 5b); the widths must agree. A highway layer
+  // (Srivastava et al. 2015, as fairseq's Highway) has 2 * out products [p; g] and gives
+  // s(g) x + (1 - s(g)) activation(p), where s is the sigmoid; groups, norm, shuffle and skip do
+  // not go with it.
+  enum class Residual : uint8_t { kNone, kBeforeActivation, kAfterActivation, kHighway };
 
   uint64_t in = 0, out = 0;  // features; with a skip `in` includes e's features
   uint64_t groups = 1;
@@ -68,6 +71,9 @@ struct DefineLayer {
   Skip skip = Skip::kNone;
   Order order = Order::kInputFirst;
   Residual residual = Residual::kNone;
+
+  // Elements of the layer's products, and of its bias.
+  uint64_t products() const { return residual == Residual::kHighway ? 2 * out : out; }
 
   bool operator==(const DefineLayer&) const = default;
 };
@@ -88,8 +94,8 @@ constexpr std::array<std::string_view, 3> NamesOf(DefineLayer::Skip /*kind*/) {
 constexpr std::array<std::string_view, 2> NamesOf(DefineLayer::Order /*kind*/) {
   return {"input_first", "previous_first"};
 }
-constexpr std::array<std::string_view, 3> NamesOf(DefineLayer::Residual /*kind*/) {
-  return {"none", "before_activation", "after_activation"};
+constexpr std::array<std::string_view, 4> NamesOf(DefineLayer::Residual /*kind*/) {
+  return {"none", "before_activation", "after_activation", "highway"};
 }
 
 struct DefineUnit {
@@ -121,9 +127,9 @@ uint64_t OutputWidth(const DefineUnit& unit);
 // The width of the e that skips join. REQUIRES: entry_layers is at most the number of layers.
 uint64_t SkipWidth(const DefineUnit& unit);
 
-// The widest input and the widest output of the unit's layers, each at least map_width.
+// The widest input and the most products of the unit's layers, each at least map_width.
 struct DefineWidths {
-  uint64_t in, out;
+  uint64_t in, products;
 };
 DefineWidths WidestOf(const DefineUnit& unit);
 

@@ -22,17 +22,40 @@ struct ActivationQuantiser {
   bool operator==(const ActivationQuantiser&) const = default;
 };
 
+// A convolution over a word's bytes, without padding, stride 1.
+struct ByteFilter {
+  uint32_t width;   // bytes that a window has
+  TensorId weight;  // [channels, width * c], byte by byte; not coded
+  TensorId bias;    // [channels]
+};
+
+// A character CNN (Kim et al. 2016; the character inputs of Baevski & Auli 2019, as fairseq's
+// CharacterTokenEmbedder): how a word's bytes become a row. The word's first `longest` bytes,
+// filled up to `longest` with paddings, each have a vector of c elements in the bin's table. An
+// element of the row is the largest sum of a channel over all windows, and at least 0; the
+// channels of the filters come in their order.
+struct SpellingRows {
+  uint32_t longest;
+  std::vector<ByteFilter> filters;  // at least one
+};
+// Rows of a table of bytes: the padding's, then those of the bytes 0 to 255.
+inline constexpr uint32_t kSpellingSymbols = 257;
+inline constexpr uint32_t kLongestSpelling = 1024;
+inline constexpr size_t kMaxFilters = 64;
+
 // The embedding rows of words [first, first + size). A projection maps a row of the table to the
 // bin's width, which is the embedding's width or, where a DeFINE unit follows, its map_width.
 struct EmbeddingBin {
   uint32_t first;
   uint32_t size;
-  TensorId table;                      // [size, e]
+  TensorId table;                      // [size, e]; with `spelling` [kSpellingSymbols, c]
   std::optional<TensorId> projection;  // [bin's width, e]; absent: e is the bin's width
   // How many tokens of a typical text are in the bin, so that benchmarks can generate realistic
   // ids; 0 in every bin: not known. Affects no result.
   uint64_t tokens = 0;
   double scale = 1;  // multiplies the (projected) row
+  // Rows are computed from the words' bytes. Only the last bin may have it, and has a unit then.
+  std::optional<SpellingRows> spelling = {};
 };
 
 // The tensors of one layer of a DeFINE unit. ShapesOf(layer) gives which are present, and their
@@ -42,8 +65,9 @@ struct DefineTensors {
   std::optional<TensorId> bias, norm_gain, norm_offset;
 };
 
-// A DeFINE unit that the file stores instead of a table of the unit's outputs: a stream computes
-// the output for a word when it first needs it, and keeps the output in a cache of its own.
+// A DeFINE unit, or the layers after a character CNN, that the file stores instead of a table of
+// the unit's outputs: a stream computes the output for a word when it first needs it, and keeps the
+// output in a cache of its own.
 struct KeptDefineUnit {
   // The bins [first_bin, first_bin + bin_count) are the unit's Map layer. Several units have no bin
   // in common.

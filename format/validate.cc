@@ -214,7 +214,8 @@ class DescriptionValidator : private BlockChecks {
     KINGLET_RETURN_IF_ERROR(has_layers
                                 ? ValidateWidth(embedding.width, Widths().input, DensePlace::kInput)
                                 : ValidateExtent("width", embedding.width));
-    return ValidateEmbedding(embedding, description_.vocabulary_size);
+    return ValidateEmbedding(embedding, description_.vocabulary_size,
+                             !IsMaskedModel(description_) && !HasEncoder(description_));
   }
 
   Status ValidateBlock(const TransformerEncoder& encoder) const {
@@ -246,8 +247,10 @@ class DescriptionValidator : private BlockChecks {
     return ValidateEmbedding(model.segments, SegmentsOf(model));
   }
 
-  // Checks all but the width. `words`: size of the vocabulary that the bins must cover.
-  Status ValidateEmbedding(const AdaptiveEmbedding& embedding, uint64_t words) const {
+  // Checks all but the width. `words`: size of the vocabulary that the bins must cover. `spells`:
+  // whether a bin may have a spelling; texts that an encoder reads are not spelt.
+  Status ValidateEmbedding(const AdaptiveEmbedding& embedding, uint64_t words,
+                           bool spells = false) const {
     KINGLET_RETURN_IF_ERROR(ValidatePositive("scale", embedding.scale));
     KINGLET_RETURN_IF_ERROR(ValidateRange("bins", embedding.bins.size(), 1, kMaxBins));
     KINGLET_RETURN_IF_ERROR(ValidateUnits(*this, embedding));
@@ -259,6 +262,13 @@ class DescriptionValidator : private BlockChecks {
       const std::string part = Numbered("bin", i);
       KINGLET_RETURN_IF_ERROR(ValidateWords(part, bin.first, bin.size, words, covered));
       KINGLET_RETURN_IF_ERROR(ValidatePositive(part + ", scale", bin.scale));
+      if (bin.spelling) {
+        if (!spells) {
+          return InvalidPart(part + ", spelling", "none with an encoder", "one");
+        }
+        KINGLET_RETURN_IF_ERROR(ValidateSpelling(*this, embedding, i, part));
+        continue;
+      }
       KINGLET_RETURN_IF_ERROR(
           ValidateTable(part, bin.table, bin.size, bin.projection, width, false));
       if (bin.projection) {

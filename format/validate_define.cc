@@ -55,6 +55,41 @@ Status ValidateUnit(const BlockChecks& checks, const std::string& name, const Ke
 
 }  // namespace
 
+Status ValidateSpelling(const BlockChecks& checks, const AdaptiveEmbedding& embedding, size_t index,
+                        const std::string& part) {
+  const EmbeddingBin& bin = embedding.bins[index];
+  const KeptDefineUnit* const unit = UnitOf(embedding.units, index);
+  if (unit == nullptr || index + 1 != embedding.bins.size() || bin.projection) {
+    return checks.InvalidPart(part + ", spelling", "one of the last bin, of a unit, unprojected",
+                              unit == nullptr  ? "no unit"
+                              : bin.projection ? "a projection"
+                                               : "another bin");
+  }
+  const SpellingRows& spelling = *bin.spelling;
+  KINGLET_RETURN_IF_ERROR(
+      checks.ValidateRange(part + ", longest", spelling.longest, 1, kLongestSpelling));
+  KINGLET_RETURN_IF_ERROR(
+      checks.ValidateRange(part + ", filters", spelling.filters.size(), 1, kMaxFilters));
+  KINGLET_RETURN_IF_ERROR(checks.ValidateMatrix(part + ", bytes", bin.table, kSpellingSymbols, 0));
+  const uint64_t vector = Cols(checks.ShapeOf(bin.table));
+  uint64_t channels = 0;
+  for (size_t i = 0; i < spelling.filters.size(); ++i) {
+    const ByteFilter& filter = spelling.filters[i];
+    const std::string name = part + ", " + Numbered("filter", i) + ", ";
+    KINGLET_RETURN_IF_ERROR(
+        checks.ValidateRange(name + "width", filter.width, 1, spelling.longest));
+    KINGLET_RETURN_IF_ERROR(
+        checks.ValidateMatrix(name + "weight", filter.weight, 0, filter.width * vector));
+    const uint64_t rows = Rows(checks.ShapeOf(filter.weight));
+    KINGLET_RETURN_IF_ERROR(checks.ValidateTensorShape(name + "bias", filter.bias, {rows}));
+    KINGLET_RETURN_IF_ERROR(checks.ValidateNotCoded(name + "bias", filter.bias));
+    channels += rows;
+  }
+  if (channels == unit->unit.map_width) return {};
+  return checks.InvalidPart(part + ", channels of all filters",
+                            std::to_string(unit->unit.map_width), std::to_string(channels));
+}
+
 Status ValidateUnits(const BlockChecks& checks, const AdaptiveEmbedding& embedding) {
   KINGLET_RETURN_IF_ERROR(checks.ValidateRange("units", embedding.units.size(), 0, kMaxBins));
   const uint64_t bins = embedding.bins.size();

@@ -58,6 +58,12 @@ struct StreamFrame {
   // that these buffers are in `state`.
   std::byte* own_state = nullptr;
   LogitsPlace logits = {};
+  // Of a model that spells words (EmbeddingBin::spelling): the word's bytes and, if the vocabulary
+  // lacks the word, its number, which is above all ids; `token` is the unknown word's then.
+  std::string_view spelling = {};
+  uint32_t spelt = 0;
+
+  uint32_t word() const { return spelt == 0 ? token : spelt; }
 };
 
 // Whether several frames are those of consecutive tokens of one stream, in order, rather than those

@@ -5,14 +5,18 @@
 #ifndef KINGLET_KERNELS_OP_H_
 #define KINGLET_KERNELS_OP_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "format/activation.h"
 #include "format/blocks.h"
+#include "format/encoding.h"
 #include "format/small_build.h"
 #include "kernels/attention_op.h"
 #include "kernels/numerics.h"
@@ -49,6 +53,7 @@ struct DefineRows {
   BufferId work;       // [DefineWork(unit).total] of floats: vectors between the layers
   BufferId rows;       // [cache.rows(), width] of floats: cached rows, for later tokens
   BufferId row_index;  // [cache.index_size()] of kUint32: the memory of RowCache
+  std::optional<BufferId> spelling = {};  // [SpellingWork::total] of floats, of a bin with spelling
 
   void Operands(auto&& visit) const {
     for (const DefineTensors& layer : tensors) {
@@ -62,6 +67,7 @@ struct DefineRows {
     visit.Writes(work);
     visit.Writes(rows);
     visit.Writes(row_index);
+    if (spelling) visit.Writes(*spelling);
   }
 };
 
@@ -71,17 +77,43 @@ struct DefineRows {
 struct DefineWork {
   explicit DefineWork(const DefineUnit& unit)
       : skip(unit.map_width),
-        joined(skip + WidestOf(unit).out),
+        joined(skip + WidestOf(unit).products),
         output(joined + WidestOf(unit).in),
-        width(WidestOf(unit).out),
+        width(WidestOf(unit).products),
         total(output + 3 * width) {}
   uint64_t skip, joined, output, width, total;
+};
+
+// How many windows of a spelling are multiplied together at most.
+inline constexpr size_t kWindowsTogether = 8;
+
+// The windows of a filter over a word of `length` bytes that can differ: after the word's end all
+// have paddings alone. REQUIRES: width <= longest.
+inline uint32_t WindowsOf(uint32_t width, uint32_t length, uint32_t longest) {
+  return std::min(length, longest - width) + 1;
+}
+
+// Where vectors lie in DefineRows::spelling: those of the word's bytes at 0, then the products of
+// the windows that are multiplied together.
+struct SpellingWork {
+  // REQUIRES: the bin has a spelling.
+  SpellingWork(const EmbeddingBin& bin, std::span<const TensorView> weights)
+      : products(uint64_t{bin.spelling->longest} * Cols(weights[bin.table].shape)),
+        total(products) {
+    uint64_t widest = 0;
+    for (const ByteFilter& filter : bin.spelling->filters) {
+      widest = std::max(widest, Rows(weights[filter.weight].shape));
+    }
+    total += kWindowsTogether * widest;
+  }
+  uint64_t products, total;
 };
 
 // out = scale * row, where row = bin scale * (projection * table[token - first]) for the bin that
 // contains the token. Where the bin is a DeFINE unit's, that row is the unit's input, and the
 // unit's output replaces it. The row of a coded table is computed in floats, from the first
-// position to the last. A cached row is not computed again.
+// position to the last. A bin with a spelling computes the row from the word's bytes, also for
+// words that the vocabulary lacks (StreamFrame::word). A cached row is not computed again.
 struct EmbedRow {
   static constexpr std::string_view kName = "EmbedRow";
   std::vector<EmbeddingBin> bins;
@@ -92,6 +124,15 @@ struct EmbedRow {
   // The bins of a unit, and those of none.
   std::span<const EmbeddingBin> BinsOf(const DefineRows& unit) const {
     return std::span(bins).subspan(unit.first_bin, unit.bin_count);
+  }
+  // The bins of a unit whose rows are a table's.
+  std::span<const EmbeddingBin> TablesOf(const DefineRows& unit) const {
+    return BinsOf(unit).first(unit.bin_count - (SpellingOf(unit) == nullptr ? 0 : 1));
+  }
+  // The bin of a unit that has a spelling; nullptr if there is none.
+  const EmbeddingBin* SpellingOf(const DefineRows& unit) const {
+    const EmbeddingBin& last = BinsOf(unit).back();
+    return last.spelling ? &last : nullptr;
   }
   std::vector<EmbeddingBin> BinsWithoutUnit() const {
     std::vector<EmbeddingBin> without;
@@ -106,6 +147,11 @@ struct EmbedRow {
       visit.Weight(bin.table);
       visit.Codes(bin.table);
       if (bin.projection) visit.Weight(*bin.projection);
+      if (!bin.spelling) continue;
+      for (const ByteFilter& filter : bin.spelling->filters) {
+        visit.Weight(filter.weight);
+        visit.Weight(filter.bias);
+      }
     }
     visit.Writes(out);
     for (const DefineRows& unit : units) unit.Operands(visit);

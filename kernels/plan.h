@@ -130,6 +130,9 @@ struct Plan {
   std::optional<EncoderPlan> encoder;
   std::optional<Reading> reading;  // of a masked model, which has an encoder too
   uint32_t vocabulary_size = 0;
+  // By id: the bytes of a word that the model spells (EmbeddingBin::spelling), 0 for a word of a
+  // table; empty for a model that spells no words.
+  std::vector<uint16_t> letters = {};
 
   const BufferSpec& buffer(BufferId id) const { return buffers[static_cast<size_t>(id)]; }
 };

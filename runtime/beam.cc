@@ -167,7 +167,10 @@ Status Beam::Step(std::span<const Hypothesis> from, std::span<const uint32_t> id
                   std::span<Hypothesis> to) {
   KINGLET_RETURN_IF_ERROR(CheckElements("ids", ids.size(), from.size()));
   KINGLET_RETURN_IF_ERROR(CheckElements("output of hypotheses", to.size(), from.size()));
-  KINGLET_RETURN_IF_ERROR(CheckIds(ids, session_.model().vocabulary_size()));
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const Model& model = session_.model();
+    if (!model.Reads(ids[i])) return model.RefuseInput(ids[i], "beam", Numbered("token", i));
+  }
   KINGLET_ASSIGN_OR_RETURN(const std::vector<Node*> parents, FindAll(from));
   std::vector<Node*> made;
   made.reserve(parents.size());

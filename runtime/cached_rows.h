@@ -21,7 +21,9 @@ class CachedRows {
   explicit CachedRows(const EmbedRow& embedding) {
     for (const DefineRows& unit : embedding.units) {
       const EmbeddingBin& last = embedding.BinsOf(unit).back();
-      units_.push_back({embedding.BinsOf(unit).front().first, last.first + last.size, unit.cache,
+      // Words that the vocabulary lacks have numbers above all ids.
+      const uint32_t end = last.spelling ? UINT32_MAX : last.first + last.size;
+      units_.push_back({embedding.BinsOf(unit).front().first, end, unit.cache,
                         std::vector<uint32_t>(unit.cache.index_size())});
     }
   }

@@ -83,17 +83,15 @@ uint32_t Embedder::classes() const {
 
 Status Embedder::CheckIds(std::span<const uint32_t> ids) const {
   for (const uint32_t id : ids) {
-    if (id < model_->vocabulary_size()) continue;
-    return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, "embedder", "token id",
-                           "a number below " + std::to_string(model_->vocabulary_size()),
-                           std::to_string(id));
+    if (!model_->Reads(id)) return model_->RefuseInput(id, "embedder");
   }
   return Status();
 }
 
 // Returns errors of a device; on the host nothing can fail.
 Status Embedder::Run(NodeRange range, uint64_t position, uint32_t token) {
-  StreamFrame frame{scratch_.get(), state_.get(), position, token};
+  StreamFrame frame{scratch_.get(), state_.get(), position, model_->TokenOf(token)};
+  model_->SetSpelling(token, frame);
   return RunNodes(*model_, range, {&frame, 1}, execution_);
 }
 

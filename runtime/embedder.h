@@ -35,7 +35,7 @@ class Embedder {
   // The number of classes; 0 if the model has no classifier.
   uint32_t classes() const;
 
-  // KINGLET_ID_OUT_OF_RANGE unless every id is below the vocabulary size.
+  // KINGLET_ID_OUT_OF_RANGE unless the model reads every id (Model::Reads).
   Status CheckIds(std::span<const uint32_t> ids) const;
 
   // Writes the word's vector, exactly as the plan's embedding node computes it; out.size() ==

@@ -56,6 +56,12 @@ class MemoryClaim {
   ~MemoryClaim() {
     if (budget_) budget_->Release(bytes_);
   }
+  // Claims more of the same budget, or returns false and claims nothing.
+  bool Grow(uint64_t bytes) {
+    if (!budget_->Claim(bytes)) return false;
+    bytes_ += bytes;
+    return true;
+  }
 
  private:
   std::shared_ptr<MemoryBudget> budget_;

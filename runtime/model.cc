@@ -148,6 +148,35 @@ class Model::Opening {
   uint64_t left_;
 };
 
+Status Model::AddSpeltWords(Opening& opening) {
+  KINGLET_ASSIGN_OR_RETURN(spelt_words_, SpeltWords::Of(plan_, vocabulary(), budget_));
+  if (spelt_words_ == nullptr) return {};
+  KINGLET_RETURN_IF_ERROR(opening.Claim("spellings", spelt_words_->BytesOfVocabulary()));
+  plan_.letters = spelt_words_->Lengths();
+  return {};
+}
+
+Result<uint32_t> Model::Spell(std::string_view word) const {
+  if (spells()) return spelt_words_->Number(word);
+  return Status::Refusal(KINGLET_UNSUPPORTED, "model", "spelling",
+                         "a model that keeps a character CNN (convert --keep-characters N)",
+                         "one without");
+}
+
+Status Model::RefuseInput(uint32_t number, const std::string& asker,
+                          const std::string& where) const {
+  return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, asker, where,
+                         "a number below " + std::to_string(vocabulary_size()) +
+                             (spells() ? ", or that of a word that was spelt" : ""),
+                         std::to_string(number));
+}
+
+void Model::SetSpelling(uint32_t number, StreamFrame& frame) const {
+  if (!spells()) return;
+  frame.spelling = spelt_words_->Find(number)->bytes;
+  if (number >= vocabulary_size()) frame.spelt = number;
+}
+
 Status Model::BindToHost(const ReleaseBytes& release, Opening& opening) {
   uint64_t weights = 0;
   // Bytes of the file that are released while weights are laid out make room for weights.
@@ -198,6 +227,7 @@ Result<std::shared_ptr<const Model>> Model::Bind(std::shared_ptr<const ModelFile
                              options.only
                                  ? Lower(PartOf(read.description(), *options.only), read.tensors())
                                  : Lower(read));
+    KINGLET_RETURN_IF_ERROR(model->AddSpeltWords(opening));
     KINGLET_ASSIGN_OR_RETURN(model->layout_, LayOut(model->plan_, model->backend_->real_bytes));
     KINGLET_RETURN_IF_ERROR(model->backend_->bind_device ? model->BindToDevice(release, opening)
                                                          : model->BindToHost(release, opening));

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "format/model_file.h"
@@ -18,6 +19,7 @@
 #include "kernels/plan.h"
 #include "kinglet/status.h"
 #include "runtime/memory_budget.h"
+#include "runtime/spelt_words.h"
 #include "runtime/text/model_text.h"
 
 namespace kinglet {
@@ -74,6 +76,31 @@ class Model {
   // How the model tokenizes text; null as ModelText::Of documents.
   const ModelText* text() const { return text_.get(); }
   uint32_t vocabulary_size() const { return plan_.vocabulary_size; }
+
+  // Whether the model reads words by their bytes, also words that its vocabulary lacks.
+  bool spells() const { return spelt_words_ != nullptr; }
+  // The number by which a stream reads a word: its id or, in a model that spells, a number at or
+  // above vocabulary_size() for a word that the vocabulary lacks. Any thread may call. Errors:
+  // KINGLET_UNSUPPORTED for a model that does not spell; those of SpeltWords::Number.
+  Result<uint32_t> Spell(std::string_view word) const;
+  // Whether a stream reads the number: an id, or that of a word that was spelt.
+  bool Reads(uint32_t number) const {
+    return number < vocabulary_size() || (spells() && spelt_words_->Find(number));
+  }
+  // KINGLET_ID_OUT_OF_RANGE for a number that no stream reads.
+  Status RefuseInput(uint32_t number, const std::string& asker,
+                     const std::string& where = "token id") const;
+  // The token of a number, which is what queries take: the unknown word's for a word that was
+  // spelt, otherwise the number.
+  uint32_t TokenOf(uint32_t number) const {
+    if (number < vocabulary_size() || !spells()) return number;
+    const std::optional<SpeltWords::Word> word = spelt_words_->Find(number);
+    return word ? word->token : number;
+  }
+  // Adds what the nodes read of a spelt word to its token's frame. REQUIRES: Reads(number); the
+  // frame is TokenOf(number)'s.
+  void SetSpelling(uint32_t number, StreamFrame& frame) const;
+
   const Backend& backend() const { return *backend_; }
   const Plan& plan() const { return plan_; }
   const BufferLayout& layout() const { return layout_; }
@@ -94,10 +121,12 @@ class Model {
                                                    const ReleaseBytes& release,
                                                    const ModelOptions& options);
   class Opening;
+  Status AddSpeltWords(Opening& opening);
   Status BindToHost(const ReleaseBytes& release, Opening& opening);
   Status BindToDevice(const ReleaseBytes& release, Opening& opening);
   std::shared_ptr<const ModelFile> file_;
   std::shared_ptr<const ModelText> text_;
+  std::unique_ptr<SpeltWords> spelt_words_;  // null unless the model spells
   Plan plan_;
   const Backend* backend_ = nullptr;
   BufferLayout layout_;

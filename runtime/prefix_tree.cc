@@ -17,7 +17,7 @@ Status InvalidTree(const std::string& where, const std::string& expected,
 }
 
 Status CheckTree(std::span<const uint32_t> parents, std::span<const uint32_t> ids, size_t values,
-                 uint32_t vocabulary_size) {
+                 const Model& model) {
   if (parents.size() != ids.size() || values != ids.size()) {
     return InvalidTree("nodes", std::to_string(ids.size()) + " parents and values",
                        std::to_string(parents.size()) + " and " + std::to_string(values));
@@ -31,10 +31,8 @@ Status CheckTree(std::span<const uint32_t> parents, std::span<const uint32_t> id
       return InvalidTree(Numbered("node", node), "a parent before it",
                          std::to_string(parents[node]));
     }
-    if (ids[node] >= vocabulary_size) {
-      return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, "tree", Numbered("node", node),
-                             "a token id below " + std::to_string(vocabulary_size),
-                             std::to_string(ids[node]));
+    if (!model.Reads(ids[node])) {
+      return model.RefuseInput(ids[node], "tree", Numbered("node", node));
     }
   }
   return {};
@@ -73,6 +71,7 @@ class TreeWalk {
         values_(values),
         children_(parents),
         most_(session.lanes()),
+        model_(session.model()),
         beam_(session, UINT64_MAX) {}
 
   // The branches found last go first, so that few wait.
@@ -133,7 +132,7 @@ class TreeWalk {
       for (const uint32_t child : children_.Of(branch.node)) {
         hypotheses.push_back(branch.hypothesis);
         nodes.push_back(child);
-        tokens.push_back(ids_[child]);
+        tokens.push_back(model_.TokenOf(ids_[child]));
       }
     }
     std::vector<double> answers(nodes.size());
@@ -153,6 +152,7 @@ class TreeWalk {
   const std::span<double> values_;
   const ChildLists children_;
   const size_t most_;  // branches at a time
+  const Model& model_;
   Beam beam_;
   std::vector<Branch> waiting_;
   uint32_t root_ = 0;  // the next node that may begin a stream
@@ -199,8 +199,7 @@ std::vector<uint32_t> PrefixTreeBuilder::Add(std::span<const uint32_t> sequence)
 
 Result<uint64_t> ScoreTree(std::span<const uint32_t> parents, std::span<const uint32_t> ids,
                            Session& session, std::span<double> values) {
-  KINGLET_RETURN_IF_ERROR(
-      CheckTree(parents, ids, values.size(), session.model().vocabulary_size()));
+  KINGLET_RETURN_IF_ERROR(CheckTree(parents, ids, values.size(), session.model()));
   Result<uint64_t> stepped = Walk(parents, ids, session, values);
   const Status reset = ResetLanes(session);
   if (stepped.ok() && !reset.ok()) return reset;

@@ -97,9 +97,12 @@ Status SentenceScorer::Run(const Next& next, const Sink& sink, const Name& name,
   const auto in_stream = [&](const RunningSentence& sentence, const Status& status) {
     return InSentenceNamed(name(sentence.index, sentence.fed + 1), status);
   };
+  const auto predicted_in = [&](uint32_t lane) {
+    return session_->model().TokenOf(sentences[lane].predicted());
+  };
   const auto in_first = [&](const Status& status) {
     for (const uint32_t lane : asked) {
-      const Result<double> one = session_->LogProbability(sentences[lane].predicted(), lane);
+      const Result<double> one = session_->LogProbability(predicted_in(lane), lane);
       if (!one.ok()) return in_stream(sentences[lane], one.status());
     }
     return status;
@@ -135,7 +138,7 @@ Status SentenceScorer::Run(const Next& next, const Sink& sink, const Name& name,
       inputs.push_back(sentences[lane].input());
       if (!sentences[lane].asks()) continue;
       asked.push_back(lane);
-      predicted.push_back(sentences[lane].predicted());
+      predicted.push_back(predicted_in(lane));
     }
     KINGLET_RETURN_IF_ERROR(session_->StepLanes(lanes, inputs));
     values.resize(asked.size());

@@ -35,8 +35,8 @@ std::vector<uint32_t> Framed(const SentenceFrame& frame, std::span<const uint32_
 // A text of its own.
 struct SentenceStream {
   std::optional<std::vector<uint32_t>> source;  // what an encoder reads
-  std::vector<uint32_t> tokens;                 // the first is input only
-  size_t context = 0;  // tokens after the first that are fed and not scored
+  std::vector<uint32_t> tokens;  // numbers that the model reads; the first is input only
+  size_t context = 0;            // tokens after the first that are fed and not scored
 };
 
 // A block of a text that is scored in blocks (`score --block`): the `stride` tokens of `stream`

@@ -259,7 +259,8 @@ Status Session::Contents::Step(std::span<const uint32_t> numbers, std::span<cons
   const ComputingCall call(execution);
   frames.clear();
   for (size_t i = 0; i < numbers.size(); ++i) {
-    frames.push_back(lanes[numbers[i]].stream.Begin(ids[i]));
+    frames.push_back(lanes[numbers[i]].stream.Begin(model->TokenOf(ids[i])));
+    model->SetSpelling(ids[i], frames.back());
   }
   Status status;
   // A flag rather than a Status, whose text needs memory too: the lanes must be restored first.
@@ -272,7 +273,7 @@ Status Session::Contents::Step(std::span<const uint32_t> numbers, std::span<cons
   for (size_t i = 0; i < numbers.size(); ++i) {
     Lane& lane = lanes[numbers[i]];
     if (status.ok() && !out_of_memory) {
-      lane.stream.Commit(ids[i]);
+      lane.stream.Commit(model->TokenOf(ids[i]));
       lane.Invalidate();
     } else {
       lane.stream.Undo();
@@ -288,7 +289,7 @@ Status Session::Contents::CheckStep(uint32_t id, const Lane& lane, uint32_t numb
     return Status::Refusal(KINGLET_UNSUPPORTED, "session", "token", "a language model",
                            "a masked model, which reads whole texts (`fill`, `embed`)");
   }
-  KINGLET_RETURN_IF_ERROR(CheckId(id, model->vocabulary_size()));
+  if (!model->Reads(id)) return model->RefuseInput(id, "session");
   if (!model->plan().encoder || lane.stream.source_length() > 0) return Status();
   return Status::Refusal(KINGLET_NO_SOURCE_YET, "session",
                          "token of lane " + std::to_string(number), "an encoded source before it",
@@ -318,7 +319,7 @@ Status Session::LookAt(uint64_t position, uint32_t lane) {
 
 Status Session::StepTokenAfter(uint32_t id, const PartialContext& partial,
                                std::span<const std::byte> kept) {
-  KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
+  if (!model().Reads(id)) return model().RefuseInput(id, "session");
   const uint32_t lane = 0;
   return contents_->Step({&lane, 1}, {&id, 1}, [&](std::span<StreamFrame> frames) -> Status {
     for (size_t run = 0; run < partial.runs.size(); ++run) {
@@ -486,11 +487,16 @@ Status Session::StepMany(std::span<const uint32_t> ids, std::span<double> log_pr
   if (ids.empty()) return Status();
   try {
     contents_->MakeTextBlock();
+    std::vector<uint32_t> predicted;  // the tokens of `ids`, of a model that spells
+    if (asks && model().spells()) {
+      for (const uint32_t id : ids) predicted.push_back(model().TokenOf(id));
+    }
+    const std::span<const uint32_t> asked_for = predicted.empty() ? ids : predicted;
     if (asks && found->stream.position() == 0) {
       log_probabilities[0] = std::numeric_limits<double>::quiet_NaN();
     } else if (asks) {
-      KINGLET_RETURN_IF_ERROR(
-          LogProbabilityLanes({&lane, 1}, ids.first(1), log_probabilities.first(1), computing));
+      KINGLET_RETURN_IF_ERROR(LogProbabilityLanes({&lane, 1}, asked_for.first(1),
+                                                  log_probabilities.first(1), computing));
     }
     uint64_t alone = 0;  // the number of next tokens that go one by one
     while (processed < ids.size()) {
@@ -500,7 +506,7 @@ Status Session::StepMany(std::span<const uint32_t> ids, std::span<double> log_pr
       // The token after the last one of these is predicted too.
       const size_t asked = asks ? std::min<size_t>(count, ids.size() - processed - 1) : 0;
       const std::span<const uint32_t> tokens = ids.subspan(processed, count);
-      const std::span<const uint32_t> next = ids.subspan(processed + 1, asked);
+      const std::span<const uint32_t> next = asked_for.subspan(processed + 1, asked);
       const std::span<double> out =
           asks ? log_probabilities.subspan(processed + 1, asked) : std::span<double>();
       if (block == nullptr) {

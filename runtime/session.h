@@ -85,9 +85,10 @@ class Session {
   // KINGLET_UNSUPPORTED for segments of a translation's source.
   Status Encode(std::span<const uint32_t> source, std::span<const uint32_t> segments,
                 uint32_t lane);
-  // Processes one token. Errors: KINGLET_UNSUPPORTED for a masked model; KINGLET_ID_OUT_OF_RANGE
-  // if id >= vocabulary size; KINGLET_NO_SOURCE_YET if the model has an encoder and the lane no
-  // source; KINGLET_CANCELLED.
+  // Processes one token. A model that spells also reads words that its vocabulary lacks, by their
+  // numbers (Model::Spell), here and in StepLanes and StepMany. Errors: KINGLET_UNSUPPORTED for a
+  // masked model; KINGLET_ID_OUT_OF_RANGE for a number that the model does not read;
+  // KINGLET_NO_SOURCE_YET if the model has an encoder and the lane no source; KINGLET_CANCELLED.
   Status StepToken(uint32_t id, uint32_t lane = 0);
   // Processes one token that a model with unchanged weights has processed before: runs only the
   // nodes of `partial` (runtime/partial_context.h), and takes what the other nodes computed from

@@ -58,7 +58,7 @@ class Stream {
     frame.own_state = own_state;
     return frame;
   }
-  void CommitTogether(std::span<const uint32_t> tokens, const std::byte* own_state);
+  void CommitTogether(uint64_t tokens, uint32_t last, const std::byte* own_state);
   void UndoTogether(uint64_t tokens, const std::byte* kept);
 
   // --- Functions that return an error only on a device, whose later calls then all return it.

@@ -228,7 +228,8 @@ Status TextBlock::Process(std::span<const uint32_t> tokens, std::span<const uint
   frames_.clear();
   for (size_t i = 0; i < tokens.size(); ++i) {
     std::byte* const scratch = scratch_.get() + i * layout_.token_scratch_bytes;
-    frames_.push_back(stream.FrameTogether(i, tokens[i], scratch, OwnState(i)));
+    frames_.push_back(stream.FrameTogether(i, model_.TokenOf(tokens[i]), scratch, OwnState(i)));
+    model_.SetSpelling(tokens[i], frames_.back());
     stream.CopyOwnState(OwnState(i));
   }
   stream.BeginTogether(tokens.size(), undo_.get());
@@ -243,7 +244,7 @@ Status TextBlock::Process(std::span<const uint32_t> tokens, std::span<const uint
   try {
     Status status = run();
     if (status.ok()) {
-      stream.CommitTogether(tokens, OwnState(tokens.size() - 1));
+      stream.CommitTogether(tokens.size(), frames_.back().token, OwnState(tokens.size() - 1));
     } else {
       stream.UndoTogether(tokens.size(), undo_.get());
     }

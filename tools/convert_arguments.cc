@@ -69,6 +69,11 @@ void AddNetworkOptions(Arguments& command, ConvertOptions& convert) {
            "keep a DeFINE unit in the model and cache N of its rows")
       .Placeholder("N");
   command
+      .Add("--keep-characters", convert.character_cache_rows,
+           "keep a character CNN in the model, so that it reads words that its vocabulary lacks, "
+           "and cache N of its rows")
+      .Placeholder("N");
+  command
       .Add("--mem-len", convert.memory_length,
            "memory length of a Transformer-XL, or highest position of an OpenNMT model")
       .Placeholder("N");

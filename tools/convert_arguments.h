@@ -21,7 +21,7 @@ struct CheckpointChoice {
 void AddCheckpointOptions(Arguments& command, CheckpointChoice& choice, ConvertOptions& convert);
 // --vocab, --vocab-from, --tokenizer, --lowercase.
 void AddWordOptions(Arguments& command, ConvertOptions& convert);
-// --recipe, --keep-define, --mem-len, --ignore-option.
+// --recipe, --keep-define, --keep-characters, --mem-len, --ignore-option.
 void AddNetworkOptions(Arguments& command, ConvertOptions& convert);
 // --cache, --cache-theta, --cache-lambda.
 void AddCacheOptions(Arguments& command, ConvertOptions& convert);

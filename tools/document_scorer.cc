@@ -57,7 +57,8 @@ Result<std::vector<uint32_t>> DocumentScorer::StreamOf(const std::string& input_
                     PieceMarks());
   TokenSequence tokens;
   KINGLET_RETURN_IF_ERROR(reader.AddText(document.text, tokens));
-  return Framed(frame_, tokens.ids);
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<uint32_t> inputs, InputsOf(*model_, tokens));
+  return Framed(frame_, inputs);
 }
 
 Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& input_name,
@@ -102,7 +103,7 @@ Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& input
     for (size_t i = 0; i < tokens.size(); ++i) {
       loss.sum -= tokens[i].log_probability;
       ++loss.scored;
-      loss.unknown += unknown_ && predicted[index][i] == *unknown_ ? 1 : 0;
+      loss.unknown += unknown_ && model_->TokenOf(predicted[index][i]) == *unknown_ ? 1 : 0;
     }
     predicted[index] = {};
     return {};

@@ -21,7 +21,12 @@ struct BlockText {
   static std::string Units(const AdaptiveEmbedding& block) {
     std::string text;
     for (const KeptDefineUnit& unit : block.units) {
-      text += ", DeFINE unit of " + std::to_string(unit.unit.layers.size()) + " layers, " +
+      const std::optional<SpellingRows>& spelling =
+          block.bins[unit.first_bin + unit.bin_count - 1].spelling;
+      text += spelling ? ", character CNN of " + std::to_string(spelling->filters.size()) +
+                             " filters and "
+                       : ", DeFINE unit of ";
+      text += std::to_string(unit.unit.layers.size()) + " layers, " +
               std::to_string(unit.cache_rows) + " rows cached";
       if (unit.bin_count == block.bins.size()) continue;
       text += ", for bin" + std::string(unit.bin_count == 1 ? " " : "s ") +

@@ -39,7 +39,8 @@ Predictor::Predictor(const PredictionOptions& options, const Model& model, Sessi
 Status Predictor::Start() {
   const std::optional<uint32_t> start = model_.file().description().start_token;
   if (!start) return Status();
-  KINGLET_ASSIGN_OR_RETURN(std::vector<PredictionAnswer> answers, AnswerTokens({&*start, 1}));
+  KINGLET_ASSIGN_OR_RETURN(std::vector<PredictionAnswer> answers,
+                           AnswerTokens({&*start, 1}, {}, 0));
   pending_ = std::move(answers.front().next);
   completions_ = std::move(answers.front().completions);
   return Status();
@@ -57,7 +58,7 @@ Status Predictor::Feed(const TokenSequence& sequence) {
 Status Predictor::FeedChunk(std::span<const uint32_t> ids, const TypedWords& typed, size_t first) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  KINGLET_ASSIGN_OR_RETURN(std::vector<PredictionAnswer> answers, AnswerTokens(ids));
+  KINGLET_ASSIGN_OR_RETURN(std::vector<PredictionAnswer> answers, AnswerTokens(ids, typed, first));
   tally_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
   for (size_t i = 0; i < ids.size(); ++i) {
     if (options_.json) {
@@ -74,7 +75,9 @@ Status Predictor::FeedChunk(std::span<const uint32_t> ids, const TypedWords& typ
   return console_.out.Flush();
 }
 
-Result<std::vector<PredictionAnswer>> Predictor::AnswerTokens(std::span<const uint32_t> ids) const {
+Result<std::vector<PredictionAnswer>> Predictor::AnswerTokens(std::span<const uint32_t> ids,
+                                                              const TypedWords& typed,
+                                                              size_t first) const {
   std::vector<PredictionAnswer> answers;
   for (size_t i = 0; i < ids.size(); ++i) {
     KINGLET_RETURN_IF_ERROR(CheckInterrupt());
@@ -82,7 +85,8 @@ Result<std::vector<PredictionAnswer>> Predictor::AnswerTokens(std::span<const ui
     if (!options_.json && session_.position() > 0) {
       KINGLET_ASSIGN_OR_RETURN(log_probability, session_.LogProbability(ids[i]));
     }
-    KINGLET_RETURN_IF_ERROR(session_.StepToken(ids[i]));
+    KINGLET_ASSIGN_OR_RETURN(const uint32_t input, InputOf(model_, ids[i], typed.At(first + i)));
+    KINGLET_RETURN_IF_ERROR(session_.StepToken(input));
     KINGLET_ASSIGN_OR_RETURN(PredictionAnswer answer, AskForNext(i + 1 == ids.size()));
     answer.log_probability = log_probability;
     answers.push_back(std::move(answer));

@@ -67,7 +67,8 @@ class Predictor {
  private:
   // `first`: where the chunk begins in its sequence.
   Status FeedChunk(std::span<const uint32_t> ids, const TypedWords& typed, size_t first);
-  Result<std::vector<PredictionAnswer>> AnswerTokens(std::span<const uint32_t> ids) const;
+  Result<std::vector<PredictionAnswer>> AnswerTokens(std::span<const uint32_t> ids,
+                                                     const TypedWords& typed, size_t first) const;
   Result<std::vector<Candidate>> AskForWords() const;
   // `is_last`: of the tokens that are shown together.
   Result<PredictionAnswer> AskForNext(bool is_last) const;

@@ -45,8 +45,9 @@ Status Replicas::Score(std::span<const uint32_t> ids, uint64_t position, std::sp
   if (lanes_.size() == 1) return session_->StepMany(ids, out, processed);
   for (processed = 0; processed < ids.size(); ++processed) {
     if (session_->position() > 0) {
-      KINGLET_ASSIGN_OR_RETURN(out[processed],
-                               LogProbability(ids[processed], position + processed));
+      KINGLET_ASSIGN_OR_RETURN(
+          out[processed],
+          LogProbability(session_->model().TokenOf(ids[processed]), position + processed));
     }
     KINGLET_RETURN_IF_ERROR(Step(ids[processed]));
   }

@@ -133,7 +133,9 @@ class ListScorer {
       const auto unknown = std::count(sentence.ids.begin(), sentence.ids.end(), unknown_);
       added.scores.push_back({0, sentence.ids.size() + 1, static_cast<uint64_t>(unknown)});
       tokens_ += added.scores.back().tokens;
-      added.paths.push_back(tree_.Add(Framed(frame_, sentence.ids)));
+      KINGLET_ASSIGN_OR_RETURN(const std::vector<uint32_t> inputs,
+                               InputsOf(session_.model(), sentence));
+      added.paths.push_back(tree_.Add(Framed(frame_, inputs)));
     }
     added.list = std::move(list);
     return {};

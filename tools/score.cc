@@ -108,7 +108,8 @@ class Scorer {
       }
       const std::string_view typed = piece.typed.At(i);
       if (!typed.empty()) typed_.emplace_back(tokens_, typed);
-      stream_.push_back(piece.ids[i]);
+      KINGLET_ASSIGN_OR_RETURN(const uint32_t input, InputOf(model_, piece.ids[i], typed));
+      stream_.push_back(input);
       if (blocks_ && tokens_ + 1 > first_predicted_) blocks_->Add(piece.ids[i]);
       ++tokens_;
     }
@@ -145,7 +146,8 @@ class Scorer {
   static constexpr uint64_t kDropped = 1 << 16;
 
   uint64_t End() const { return first_ + stream_.size(); }
-  uint32_t At(uint64_t at) const { return stream_[at - first_]; }
+  uint32_t InputAt(uint64_t at) const { return stream_[at - first_]; }
+  uint32_t TokenAt(uint64_t at) const { return model_.TokenOf(InputAt(at)); }
   bool AsksEach() const { return options_.places.any() && lanes_ == nullptr; }
   // Tokens that are scored together.
   uint64_t Chunk() const {
@@ -165,7 +167,7 @@ class Scorer {
       // The first token of a text may be unknown and not scored.
       while (!typed_.empty() && typed_.front().first < position) typed_.pop_front();
       const bool is_typed = !typed_.empty() && typed_.front().first == position;
-      report_.Add(position, At(at_), *token,
+      report_.Add(position, TokenAt(at_), *token,
                   is_typed ? std::string_view(typed_.front().second) : std::string_view());
       if (is_typed) typed_.pop_front();
       if ((at_ - 1) % kScoreChunk != kScoreChunk - 1) continue;
@@ -209,9 +211,9 @@ class Scorer {
       return known_[at - known_first_];
     }
     KINGLET_ASSIGN_OR_RETURN(uint64_t fed, BeginFeeding(at));
-    for (; fed < at; ++fed) KINGLET_RETURN_IF_ERROR(replicas_.Step(At(fed)));
+    for (; fed < at; ++fed) KINGLET_RETURN_IF_ERROR(replicas_.Step(InputAt(fed)));
     const Result<ScoredToken> scored =
-        ScoreToken(options_.places, At(at), TextPosition(at), replicas_);
+        ScoreToken(options_.places, TokenAt(at), TextPosition(at), replicas_);
     if (!scored.ok()) return AtPosition(TextPosition(at), scored.status());
     return *scored;
   }
@@ -229,7 +231,7 @@ class Scorer {
     known_first_ = at;
     known_.clear();
     for (uint64_t i = at - begin; i < out.size(); ++i) known_.push_back({out[i], {}});
-    const Result<double> last = replicas_.LogProbability(At(end), TextPosition(end));
+    const Result<double> last = replicas_.LogProbability(TokenAt(end), TextPosition(end));
     if (!last.ok()) return AtPosition(TextPosition(end), last.status());
     known_.push_back({*last, {}});
     return Status();
@@ -273,7 +275,7 @@ class Scorer {
   const Model& model_;
   Replicas& replicas_;
   SentenceScorer* lanes_;
-  std::vector<uint32_t> stream_;  // from its token first_ on
+  std::vector<uint32_t> stream_;  // numbers that the model reads, from its token first_ on
   uint64_t first_ = 0;
   uint64_t at_ = 1;  // of the stream: the next token to score
   const uint64_t first_predicted_;

@@ -14,6 +14,7 @@
 #include "tools/json_lines.h"
 #include "tools/score_protocol.h"
 #include "tools/sentences.h"
+#include "tools/words.h"
 
 namespace kinglet {
 namespace {
@@ -150,7 +151,10 @@ Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
         Result<std::optional<TokenSequence>> sentence = sentences.Next();
         read = sentence.status();
         if (!sentence.ok() || !*sentence) return false;
-        stream.tokens = Framed(frame, (*sentence)->ids);
+        const Result<std::vector<uint32_t>> inputs = InputsOf(*model, **sentence);
+        read = inputs.status();
+        if (!inputs.ok()) return false;
+        stream.tokens = Framed(frame, *inputs);
         begun.push_back(*std::move(*sentence));
         return true;
       },

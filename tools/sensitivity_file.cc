@@ -77,6 +77,9 @@ void AddOptions(const ConvertOptions& convert, JsonLine& line) {
   add_name("calibrate-by", kRangeRuleNames, convert.calibrate_by);
   if (convert.percentile) line.Key("percentile").Number(*convert.percentile);
   if (convert.define_cache_rows) line.Key("keep-define").Integer(*convert.define_cache_rows);
+  if (convert.character_cache_rows) {
+    line.Key("keep-characters").Integer(*convert.character_cache_rows);
+  }
   if (convert.memory_length) line.Key("mem-len").Integer(*convert.memory_length);
   if (!convert.ignored_options.empty()) {
     AddTexts("ignore-option", convert.ignored_options, line);
@@ -145,6 +148,7 @@ Status ReadOptions(const RecipeNode& line, ConvertOptions& convert) {
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "calibrate-by", kRangeRuleNames, convert.calibrate_by));
   KINGLET_ASSIGN_OR_RETURN(convert.percentile, NumberIf(node, "percentile"));
   KINGLET_ASSIGN_OR_RETURN(convert.define_cache_rows, CountIf(node, "keep-define"));
+  KINGLET_ASSIGN_OR_RETURN(convert.character_cache_rows, CountIf(node, "keep-characters"));
   KINGLET_ASSIGN_OR_RETURN(convert.memory_length, CountIf(node, "mem-len"));
   KINGLET_ASSIGN_OR_RETURN(convert.ignored_options, TextsOr(node, "ignore-option"));
   KINGLET_ASSIGN_OR_RETURN(convert.cache_capacity, CountIf(node, "cache"));

@@ -18,6 +18,19 @@ Status RequireForward(const std::string& input_name, const char* command, const 
                          "one that reads a text from its end (`score` answers)");
 }
 
+Result<uint32_t> InputOf(const Model& model, uint32_t id, std::string_view typed) {
+  if (!model.spells() || typed.empty()) return id;
+  return model.Spell(typed);
+}
+
+Result<std::vector<uint32_t>> InputsOf(const Model& model, const TokenSequence& sequence) {
+  std::vector<uint32_t> inputs = sequence.ids;
+  for (size_t i = 0; i < inputs.size() && model.spells(); ++i) {
+    KINGLET_ASSIGN_OR_RETURN(inputs[i], InputOf(model, inputs[i], sequence.typed.At(i)));
+  }
+  return inputs;
+}
+
 Status CheckTokenId(uint32_t id, uint32_t vocabulary_size, const std::string& input_name,
                     const std::string& where) {
   if (id < vocabulary_size) return Status();

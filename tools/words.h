@@ -11,6 +11,7 @@
 #include "converters/checkpoints/text_input.h"
 #include "converters/texts/text_reader.h"
 #include "kinglet/status.h"
+#include "runtime/model.h"
 #include "runtime/text/model_text.h"
 
 namespace kinglet {
@@ -37,6 +38,12 @@ Status ForEachTextPiece(const std::string& path, const ModelText* text,
 // Ids of a text file; "-" is standard input. Lines are tokenized as `text` specifies (TextReader).
 // Refuses a null `text`: a model that has ids only cannot read text.
 Result<TokenSequence> ReadTextSequence(const std::string& path, const ModelText* text);
+
+// The number by which a model reads a token of a text: its id or, where it is the unknown word and
+// the model spells, that of the word as it was `typed` (Model::Spell). Errors: those of Spell.
+Result<uint32_t> InputOf(const Model& model, uint32_t id, std::string_view typed);
+// InputOf for each token of a sequence.
+Result<std::vector<uint32_t>> InputsOf(const Model& model, const TokenSequence& sequence);
 
 // KINGLET_ID_OUT_OF_RANGE unless id < vocabulary_size. `where`: "position 3".
 Status CheckTokenId(uint32_t id, uint32_t vocabulary_size, const std::string& input_name,

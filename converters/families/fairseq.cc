@@ -149,8 +149,8 @@ Result<LoadedModel> LoadFairseq(const FamilyInput& input) {
         "a file of torch.save with fairseq's 'args' or 'cfg'",
         "tensors without hyper-parameters (convert the file that fairseq saved)");
   }
-  KINGLET_ASSIGN_OR_RETURN(const FairseqConfig config,
-                           ReadFairseqConfig(*input.root, input.ignored));
+  KINGLET_ASSIGN_OR_RETURN(FairseqConfig config, ReadFairseqConfig(*input.root, input.ignored));
+  if (config.characters) config.characters->cache_rows = input.character_cache_rows;
   FairseqDictionary dictionary;
   const auto made =
       std::find_if(input.weights.begin(), input.weights.end(), [](const CheckpointTensor& tensor) {

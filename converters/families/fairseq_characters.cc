@@ -99,8 +99,64 @@ CharacterCnn SplitCnn(const FairseqCharacters& characters, uint64_t width, uint6
 
 // The special words have spellings of paddings alone.
 std::vector<std::string> Spellings(std::vector<std::string> words) {
-  for (size_t id = 0; id < kSpecials.size(); ++id) words[id].clear();
+  for (size_t id = 0; id < std::min(words.size(), kSpecials.size()); ++id) words[id].clear();
   return words;
+}
+
+std::vector<const CheckpointTensor*> ClaimCnn(const FairseqConfig& config, Network& network) {
+  std::vector<const CheckpointTensor*> tensors;
+  for (const auto& [name, shape] : CharacterTensors(*config.characters, config.width)) {
+    tensors.push_back(network.Claim(name, shape));
+  }
+  return tensors;
+}
+
+uint64_t ParametersOf(const FairseqConfig& config) {
+  uint64_t parameters = 0;
+  for (const auto& [name, shape] : CharacterTensors(*config.characters, config.width)) {
+    parameters += CountEntries(shape);
+  }
+  return parameters;
+}
+
+// The values of all tensors of the CNN become the rows of the first words, with these spellings.
+Change TableOf(const FairseqConfig& config, std::vector<std::string> spellings) {
+  return {{{"characters",
+            {static_cast<double>(spellings.size())},
+            [characters = *config.characters, width = uint64_t{config.width},
+             spellings = std::move(spellings)](
+                const std::vector<float>& values) -> Result<std::vector<float>> {
+              Splitter splitter(values);
+              const CharacterCnn cnn =
+                  SplitCnn(characters, width, FeaturesOf(characters), splitter);
+              KINGLET_ASSIGN_OR_RETURN(std::vector<float> table,
+                                       CharacterTable(cnn, spellings, MachineThreads()));
+              const auto row = [&table, width](uint64_t id) {
+                return table.begin() + static_cast<std::ptrdiff_t>(id * width);
+              };
+              const std::vector<float> symbols = splitter.Next(2 * width);
+              const auto trained = symbols.begin() + static_cast<std::ptrdiff_t>(width);
+              if (spellings.size() > kPaddingId) std::fill_n(row(kPaddingId), width, 0.0F);
+              if (spellings.size() > kUnknownId) {
+                std::copy_n(symbols.begin(), width, row(kSentenceEndId));
+                std::copy_n(trained, width, row(kUnknownId));
+              }
+              return table;
+            }}}};
+}
+
+// Weights of torch.nn.Conv1d, [channels, vector, bytes], become [channels, bytes, vector].
+Change ByteByByte(uint64_t channels, uint64_t vector, uint64_t bytes) {
+  return {{{"byte_by_byte",
+            {static_cast<double>(channels), static_cast<double>(vector)},
+            [=](const std::vector<float>& values) -> Result<std::vector<float>> {
+              std::vector<float> moved(values.size());
+              for (uint64_t i = 0; i < values.size(); ++i) {
+                const uint64_t channel = i / (vector * bytes), at = i % (vector * bytes);
+                moved[(channel * bytes + at % bytes) * vector + at / bytes] = values[i];
+              }
+              return moved;
+            }}}};
 }
 
 }  // namespace
@@ -136,16 +192,11 @@ Result<FairseqDictionary> ReadFairseqDictionary(const FamilyInput& input) {
 TensorId AddCharacterTable(const FairseqConfig& config, const FairseqDictionary& dictionary,
                            Network& network) {
   const uint64_t width = config.width, words = dictionary.words.size();
-  std::vector<const CheckpointTensor*> tensors;
-  uint64_t parameters = 0;
-  for (const auto& [name, shape] : CharacterTensors(*config.characters, width)) {
-    tensors.push_back(network.Claim(name, shape));
-    parameters += CountEntries(shape);
-  }
+  const std::vector<const CheckpointTensor*> tensors = ClaimCnn(config, network);
   const auto long_words = std::count_if(
       dictionary.words.begin(), dictionary.words.end(),
       [](const std::string& word) { return word.size() > FairseqCharacters::kLongest; });
-  network.model.notes.push_back("the character CNN, " + std::to_string(parameters) +
+  network.model.notes.push_back("the character CNN, " + std::to_string(ParametersOf(config)) +
                                 " parameters, becomes its table of " + std::to_string(words) +
                                 " x " + std::to_string(width));
   if (long_words > 0) {
@@ -153,27 +204,63 @@ TensorId AddCharacterTable(const FairseqConfig& config, const FairseqDictionary&
     network.model.notes.push_back("words longer than " + most + " bytes, of which only the first " +
                                   most + " count: " + std::to_string(long_words));
   }
-  return network.AddJoined(
-      "decoder.embed_tokens.weight", {words, width}, Role::kPrunedAlso, tensors,
-      {{{"characters",
-         {},
-         [characters = *config.characters, width, features = FeaturesOf(*config.characters),
-          spellings = Spellings(dictionary.words)](
-             const std::vector<float>& values) -> Result<std::vector<float>> {
-           Splitter splitter(values);
-           const CharacterCnn cnn = SplitCnn(characters, width, features, splitter);
-           KINGLET_ASSIGN_OR_RETURN(std::vector<float> table,
-                                    CharacterTable(cnn, spellings, MachineThreads()));
-           const auto row = [&table, width](uint64_t id) {
-             return table.begin() + static_cast<std::ptrdiff_t>(id * width);
-           };
-           const std::vector<float> symbols = splitter.Next(2 * width);
-           std::fill_n(row(kPaddingId), width, 0.0F);
-           std::copy_n(symbols.begin(), width, row(kSentenceEndId));
-           std::copy_n(symbols.begin() + static_cast<std::ptrdiff_t>(width), width,
-                       row(kUnknownId));
-           return table;
-         }}}});
+  return network.AddJoined("decoder.embed_tokens.weight", {words, width}, Role::kPrunedAlso,
+                           tensors, TableOf(config, Spellings(dictionary.words)));
+}
+
+Status KeepCharacters(const FairseqConfig& config, const FairseqDictionary& dictionary,
+                      Network& network, AdaptiveEmbedding& embedding) {
+  const FairseqCharacters& characters = *config.characters;
+  const uint64_t width = config.width, features = FeaturesOf(characters);
+  const auto words = static_cast<uint32_t>(dictionary.words.size());
+  const auto first = static_cast<uint32_t>(kSpecials.size());
+  if (words == first) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "keep-characters",
+                           "words in the dictionary in addition to fairseq's own four", "none");
+  }
+  const std::vector<const CheckpointTensor*> tensors = ClaimCnn(config, network);
+  size_t next = 0;
+  const auto add = [&](Role role) {
+    const CheckpointTensor* const tensor = tensors[next++];
+    return tensor == nullptr ? network.Add("", {}, role, nullptr) : network.AddWhole(*tensor, role);
+  };
+
+  EmbeddingBin spelt{first, words - first, add(Role::kPrunedAlso), std::nullopt};
+  spelt.spelling = SpellingRows{FairseqCharacters::kLongest, {}};
+  for (const auto& [filter_width, channels] : characters.filters) {
+    const CheckpointTensor* const weight = tensors[next++];
+    const uint64_t bytes = filter_width;
+    const TensorId matrix = network.Add(
+        weight == nullptr ? "" : weight->name, {channels, bytes * characters.vector_width},
+        Role::kPrunedAlso, weight, ByteByByte(channels, characters.vector_width, bytes));
+    spelt.spelling->filters.push_back({filter_width, matrix, add(Role::kQuantised)});
+  }
+  KeptDefineUnit unit;
+  unit.first_bin = 2;
+  unit.bin_count = 1;
+  unit.cache_rows = *characters.cache_rows;
+  unit.unit.map_width = features;
+  for (uint32_t i = 0; i <= characters.highway_layers; ++i) {
+    DefineLayer& layer = unit.unit.layers.emplace_back();
+    layer.in = features;
+    layer.out = i < characters.highway_layers ? features : width;
+    if (i < characters.highway_layers) {
+      layer.residual = DefineLayer::Residual::kHighway;
+      layer.activation = Activation::kRelu;
+    }
+    const TensorId weight = add(Role::kPrunedAlso);
+    unit.tensors.push_back({weight, add(Role::kQuantised), std::nullopt, std::nullopt});
+  }
+  const TensorId trained = add(Role::kPrunedAlso);
+  const TensorId computed =
+      network.AddJoined("decoder.embed_tokens.specials", {2, width}, Role::kKept, tensors,
+                        TableOf(config, Spellings({kSpecials.begin(), kSpecials.begin() + 2})));
+  network.MarkDerived(computed);
+  embedding.bins = {{0, 2, computed, std::nullopt}, {2, 2, trained, std::nullopt}, spelt};
+  embedding.units = {std::move(unit)};
+  network.model.notes.push_back("the character CNN, " + std::to_string(ParametersOf(config)) +
+                                " parameters, stays in the model");
+  return {};
 }
 
 void MarkCharactersUnused(const FairseqConfig& config, Network& network) {

@@ -34,6 +34,8 @@ struct FairseqCharacters {
   uint32_t vector_width = 4;    // character_embedding_dim
   std::vector<Filter> filters;  // character_filters; at least one
   uint32_t highway_layers = 2;  // char_embedder_highway_layers
+  // If set, the CNN stays in the model, and each stream caches this many of its rows.
+  std::optional<uint32_t> cache_rows = {};
 };
 
 // The comments give fairseq's names. Sizes are within the bounds of format/limits.h.

@@ -67,6 +67,11 @@ Status FairseqTables::DescribeCharacterEmbedding(AdaptiveEmbedding& embedding) {
                                "included (--vocab FILE names another dictionary)",
                            std::to_string(words_));
   }
+  if (config_.characters->cache_rows) {
+    KINGLET_RETURN_IF_ERROR(KeepCharacters(config_, dictionary_, network_, embedding));
+    bins_ = embedding.bins;
+    return {};
+  }
   bins_.push_back({0, words(), AddCharacterTable(config_, dictionary_, network_), std::nullopt});
   embedding.bins = bins_;
   return {};

@@ -38,6 +38,8 @@ struct FamilyInput {
   std::optional<uint32_t> memory_length = {};
   // If set, a DeFINE unit stays in the model, and each stream caches this many of its rows.
   std::optional<uint32_t> define_cache_rows = {};
+  // If set, a character CNN stays in the model, and each stream caches this many of its rows.
+  std::optional<uint32_t> character_cache_rows = {};
   // Path of the user's vocabulary (ReadVocabularyFile); empty if the user gives none. For models
   // that compute with the words' characters.
   std::string vocabulary = {};

@@ -50,7 +50,11 @@ Result<DefineWeights> ReadLayer(const DefineRecipe::Layer& from, const Network& 
                         ShapeText(shape));
   }
   const uint64_t outputs = shape[shape.size() - (out_in ? 2 : 1)];
-  layer.out = outputs * groups;
+  if (layer.residual == DefineLayer::Residual::kHighway && outputs % 2 != 0) {
+    return RefuseTensor(from.weight, "an even number of outputs, the layer's and its gates",
+                        std::to_string(outputs));
+  }
+  layer.out = outputs * groups / (layer.residual == DefineLayer::Residual::kHighway ? 2 : 1);
   DefineWeights weights;
   weights.weight =
       out_in ? std::move(weight.values) : Transposed(weight.values, layer.in / groups, outputs);

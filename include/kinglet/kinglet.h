@@ -213,6 +213,20 @@ KINGLET_API kinglet_status kinglet_model_special_token(const kinglet_model* mode
 KINGLET_API kinglet_status kinglet_model_find_token(const kinglet_model* model, const char* text,
                                                     uint64_t length, uint32_t* id);
 
+// *out becomes 1 if the model keeps a character CNN (kinglet_model_spell), otherwise 0.
+KINGLET_API kinglet_status kinglet_model_spells(const kinglet_model* model, int32_t* out);
+
+// For a model that keeps a character CNN (convert --keep-characters): the number by which its
+// sessions read the word of the `length` bytes at `text`, whose first bytes, as many as the CNN
+// reads, count. It is the word's id or, for a word that the vocabulary lacks, a number at or above
+// kinglet_model_vocabulary_size, which kinglet_session_step and its likes take as an id, and
+// kinglet_embedding_vectors; kinglet_session_step_many predicts the unknown word in its place, and
+// every query takes ids alone. Equal words have equal numbers as long as the model is open.
+// Errors: KINGLET_UNSUPPORTED (any other model), KINGLET_INVALID_ARGUMENT (no bytes),
+// KINGLET_OUT_OF_MEMORY (above 2^22 words, or the model's memory limit).
+KINGLET_API kinglet_status kinglet_model_spell(const kinglet_model* model, const char* text,
+                                               uint64_t length, uint32_t* number);
+
 // The size of the source's vocabulary in a model with an encoder: the number of tokens of the
 // language to translate from. 0 without an encoder. kinglet_model_vocabulary_size and the functions
 // about texts of tokens describe the target's vocabulary, which the model predicts.

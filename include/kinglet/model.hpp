@@ -130,6 +130,18 @@ class Model {
     const kinglet_status status = kinglet_model_find_token(get(), bytes, text.size(), &id);
     return ResultOf(status, id);
   }
+  Result<bool> Spells() const {
+    int32_t spells = 0;
+    const kinglet_status status = kinglet_model_spells(get(), &spells);
+    return ResultOf(status, spells != 0);
+  }
+  // The number by which sessions read a word (kinglet_model_spell).
+  Result<uint32_t> Spell(std::string_view word) const {
+    uint32_t number = 0;
+    const char* const bytes = word.empty() ? "" : word.data();
+    const kinglet_status status = kinglet_model_spell(get(), bytes, word.size(), &number);
+    return ResultOf(status, number);
+  }
   // The tokens of a text, as kinglet_model_tokenize splits it.
   Result<std::vector<TextToken>> Tokenize(std::string_view text) const {
     const char* const bytes = text.empty() ? "" : text.data();

@@ -224,7 +224,7 @@ class DefineVectors {
   DefineVectors(const DefineRows& op, const BindContext& context) : vector_(&context.vector) {
     for (size_t i = 0; i < op.tensors.size(); ++i) {
       const DefineLayer& layer = op.unit.layers[i];
-      const uint64_t out = layer.out / layer.groups;
+      const uint64_t out = layer.products() / layer.groups;
       const bool shared = layer.weights == DefineLayer::Weights::kShared;
       std::vector<SharedPanels>& groups = groups_.emplace_back();
       for (uint64_t group = 0; group < (shared ? 1 : layer.groups); ++group) {
@@ -270,11 +270,44 @@ class DefineVectors {
   std::vector<std::vector<SharedPanels>> groups_;  // by layer; one for all groups where shared
 };
 
+// The products of a character CNN's filters (ref::FilterProducts).
+class FilterPanels {
+ public:
+  FilterPanels(const SpellingRows& spelling, const BindContext& context)
+      : vector_(&context.vector) {
+    for (const ByteFilter& filter : spelling.filters) {
+      filters_.push_back(context.weights.Matrix(filter.weight));
+    }
+  }
+
+  static constexpr size_t kMostWindows = kWindowsTogether;
+  void Multiply(size_t filter, uint64_t /*inputs*/, uint64_t /*channels*/,
+                std::span<const float* const> x, std::span<float* const> y) const {
+    const Panels& panels = *filters_[filter];
+    ProductBatch batch;
+    for (size_t window = 0; window < x.size(); ++window) {
+      batch.Add({nullptr, 1.0f, x[window]}, y[window]);
+    }
+    batch.Multiply(*vector_, panels, {0, panels.panels()}, 1, Finish{});
+  }
+  std::vector<MemoryRange> Memory() const {
+    std::vector<MemoryRange> memory;
+    for (const SharedPanels& panels : filters_) {
+      for (const MemoryRange& range : panels->Memory()) memory.push_back(range);
+    }
+    return memory;
+  }
+
+ private:
+  const VectorFunctions* vector_;
+  std::vector<SharedPanels> filters_;
+};
+
 class EmbedRowKernel {
  public:
   EmbedRowKernel(BinRows rows, Slot out) : rows_(std::move(rows)), out_(out) {}
 
-  void operator()(StreamFrame& frame) const { rows_.Row(frame.token, out_.At<float>(frame)); }
+  void operator()(StreamFrame& frame) const { rows_.Row(frame.word(), out_.At<float>(frame)); }
   std::vector<MemoryRange> TokenMemory(uint32_t token) const { return rows_.TokenMemory(token); }
 
  private:
@@ -303,9 +336,16 @@ Kernel BindOp(const EmbedRow& op, const BindContext& context) {
     return {EachFrame(kernel), {}, [kernel](uint32_t token) { return kernel.TokenMemory(token); }};
   }
   const auto unit = [&](const DefineRows& define) {
-    return ref::DefineRowKernel<float, BinRows, DefineVectors>(
+    using Spelled = ref::SpelledRows<float, FilterPanels>;
+    std::shared_ptr<const Spelled> spelled;
+    if (const EmbeddingBin* const bin = op.SpellingOf(define)) {
+      spelled = std::make_shared<const Spelled>(*bin, context.plan.weights, context.weights.claim(),
+                                                FilterPanels(*bin->spelling, context));
+    }
+    return ref::DefineRowKernel<float, BinRows, Spelled, DefineVectors>(
         op, define, context.layout, context.plan.weights, context.weights.claim(),
-        BinRows(op.BinsOf(define), 1, context), DefineVectors(define, context));
+        BinRows(op.TablesOf(define), 1, context), std::move(spelled),
+        DefineVectors(define, context));
   };
   return ref::BindUnits(op, unit, plain);
 }

@@ -33,8 +33,35 @@ Result<UnitLayer> LayerOf(Binder& binder, const DefineLayer& declared,
   }
   layer.input_first = declared.order == DefineLayer::Order::kInputFirst;
   layer.adds_before = declared.residual == DefineLayer::Residual::kBeforeActivation;
+  layer.highway = declared.residual == DefineLayer::Residual::kHighway;
   layer.adds_after = declared.residual == DefineLayer::Residual::kAfterActivation;
   return layer;
+}
+
+// An empty SpelledBin without a bin with a spelling.
+Result<SpelledBin> SpelledOf(Binder& binder, const EmbeddingBin* bin, const DefineRows& define) {
+  SpelledBin spelled{};
+  if (bin == nullptr) return spelled;
+  std::vector<SpellingFilter> filters;
+  for (const ByteFilter& each : bin->spelling->filters) {
+    SpellingFilter filter{};
+    KINGLET_ASSIGN_OR_RETURN(filter.weight, binder.weights.Floats(each.weight));
+    KINGLET_ASSIGN_OR_RETURN(filter.bias, binder.weights.Floats(each.bias));
+    filter.width = each.width;
+    filter.channels = static_cast<uint32_t>(Rows(binder.plan.weights[each.weight].shape));
+    spelled.widest = std::max(spelled.widest, filter.width);
+    filters.push_back(filter);
+  }
+  KINGLET_ASSIGN_OR_RETURN(spelled.filters,
+                           binder.weights.Constants(std::span<const SpellingFilter>(filters)));
+  spelled.filter_count = static_cast<uint32_t>(filters.size());
+  KINGLET_ASSIGN_OR_RETURN(spelled.bytes, binder.weights.Floats(bin->table));
+  spelled.first = bin->first;
+  spelled.longest = bin->spelling->longest;
+  spelled.c = static_cast<uint32_t>(Cols(binder.plan.weights[bin->table].shape));
+  spelled.scale = static_cast<float>(bin->scale);
+  spelled.vectors = binder.At(*define.spelling);
+  return spelled;
 }
 
 }  // namespace
@@ -56,9 +83,14 @@ Nodes BindDefineRow(const EmbedRow& op, const DefineRows& define, Binder& binder
   node.scale = static_cast<float>(op.scale);
   node.entry_layers = static_cast<uint32_t>(define.unit.entry_layers);
 
-  const auto [row, row_scale] = ProjectedRowOf(op.BinsOf(define), binder);
+  KINGLET_ASSIGN_OR_RETURN(const SpelledBin spelled,
+                           SpelledOf(binder, op.SpellingOf(define), define));
+  KINGLET_ASSIGN_OR_RETURN(node.spelled,
+                           binder.weights.Constants(std::span<const SpelledBin>(&spelled, 1)));
+
+  const auto [row, row_scale] = ProjectedRowOf(op.TablesOf(define), binder);
   std::vector<MapBin> bins;
-  for (const EmbeddingBin& bin : op.BinsOf(define)) {
+  for (const EmbeddingBin& bin : op.TablesOf(define)) {
     MapBin from{};
     from.row.tokens = {bin.first, bin.size};
     KINGLET_ASSIGN_OR_RETURN(from.row.table, TableRowsOf(binder, bin.table));

@@ -75,6 +75,27 @@ struct MapBin {
   KINGLET_HOST_DEVICE bool Contains(uint32_t token) const { return row.Contains(token); }
 };
 
+// A filter of a character CNN (format/embedding_blocks.h).
+struct SpellingFilter {
+  const float* weight;  // [channels, width * c]
+  const float* bias;    // [channels]
+  uint32_t width, channels;
+};
+
+// The bin of words whose rows a character CNN computes from their bytes.
+struct SpelledBin {
+  const SpellingFilter* filters;  // [filter_count]; null without such a bin
+  const float* bytes;             // [kSpellingSymbols, c]
+  uint32_t filter_count, widest;
+  uint32_t first, longest, c;
+  float scale;
+  Place vectors;  // of the word's bytes
+
+  KINGLET_HOST_DEVICE bool Contains(uint32_t word) const {
+    return filters != nullptr && word >= first;
+  }
+};
+
 // A layer of the unit (format/define_unit.h documents the fields).
 struct UnitLayer {
   const float* weight;  // [out or out / groups, in / groups]
@@ -91,11 +112,13 @@ struct UnitLayer {
   uint32_t joined_chunks;  // of e and of the previous output, interleaved; 0 without e
   bool input_first;
   bool adds_before, adds_after;  // the previous output, before or after the activation
+  bool highway;                  // as many gates follow the `out` products
 };
 
 struct ComputeDefineRow : ByLane {
   const MapBin* bins;  // [bin_count]
   uint32_t bin_count;
+  const SpelledBin* spelled;
   const UnitLayer* layers;  // [layer_count]
   uint32_t layer_count, entry_layers, map_width, width;
   // Offsets of the unit's vectors in `work` (DefineWork).
@@ -145,6 +168,41 @@ KINGLET_HOST_DEVICE inline void MapRow(const MapBin& bin, const Work& work, cons
       [&](uint64_t row, float sum) { e[row] = sum * bin.scale; });
 }
 
+// Block-wide: row = the CNN's output for the lane's word.
+KINGLET_HOST_DEVICE inline void SpelledRow(const SpelledBin& bin, const Work& work,
+                                           const Lane& lane, float* row) {
+  float* const vectors = work.At<float>(lane, bin.vectors);
+  const uint32_t longer = lane.letters + bin.widest;
+  const uint32_t read = longer < bin.longest ? longer : bin.longest;
+  work.block.ForEach(uint64_t{read} * bin.c, [&](uint64_t i) {
+    const uint64_t at = i / bin.c;
+    const uint64_t symbol = at < lane.letters ? uint64_t{1} + lane.spelling[at] : 0;
+    vectors[i] = bin.bytes[symbol * bin.c + i % bin.c];
+  });
+  for (uint32_t f = 0; f < bin.filter_count; ++f) {
+    const SpellingFilter& filter = bin.filters[f];
+    const uint32_t most = bin.longest - filter.width;
+    const uint32_t last = lane.letters < most ? lane.letters : most;
+    const uint64_t inputs = uint64_t{filter.width} * bin.c;
+    for (uint32_t window = 0; window <= last; ++window) {
+      const float* const x = vectors + uint64_t{window} * bin.c;
+      BlockRowSums(
+          work.block, filter.channels, inputs,
+          [&](float sum, uint64_t channel, uint64_t i) {
+            return fmaf(filter.weight[channel * inputs + i], x[i], sum);
+          },
+          [&](uint64_t channel, float sum) {
+            if (window == 0 || row[channel] < sum) row[channel] = sum;
+          });
+    }
+    work.block.ForEach(filter.channels, [&](uint64_t channel) {
+      const float sum = row[channel] + filter.bias[channel];
+      row[channel] = (sum < 0.0f ? 0.0f : sum) * bin.scale;
+    });
+    row += filter.channels;
+  }
+}
+
 // Block-wide: the layer's normalisation of x [out], in place.
 KINGLET_HOST_DEVICE inline void NormaliseParts(const UnitLayer& layer, const Block& block, float* x,
                                                float* sums, float* squares) {
@@ -174,17 +232,26 @@ KINGLET_HOST_DEVICE inline void ApplyLayer(const UnitLayer& layer, const Block& 
     });
     input = joined;
   }
-  float* const product = layer.shuffles ? unshuffled : output;
+  float* const product = layer.shuffles || layer.highway ? unshuffled : output;
   const uint64_t in = layer.in / layer.groups, out = layer.out / layer.groups;
   BlockRowSums(
-      block, layer.out, in,
+      block, layer.highway ? 2 * uint64_t{layer.out} : layer.out, in,
       [&](float sum, uint64_t feature, uint64_t i) {
         const uint64_t row = layer.shared ? feature % out : feature;
-        return fmaf(layer.weight[row * in + i], input[feature / out * in + i], sum);
+        const uint64_t group = layer.highway ? 0 : feature / out;
+        return fmaf(layer.weight[row * in + i], input[group * in + i], sum);
       },
       [&](uint64_t feature, float sum) {
         product[feature] = layer.bias == nullptr ? sum : sum + layer.bias[feature % layer.biases];
       });
+  if (layer.highway) {
+    block.ForEach(layer.out, [&](uint64_t feature) {
+      const float proposal = Activated(layer.activation, product[feature]);
+      const float gate = Activated(Activation::kSigmoid, product[layer.out + feature]);
+      output[feature] = gate * previous[feature] + (1 - gate) * proposal;
+    });
+    return;
+  }
   if (!layer.shuffles || !layer.shuffles_first) {
     NormaliseParts(layer, block, product, sums, squares);
   }
@@ -242,7 +309,7 @@ KINGLET_HOST_DEVICE inline void Run(const ComputeDefineRow& p, const Work& work)
   float* const out = work.At<float>(lane, p.out);
   float* const rows = work.At<float>(lane, p.rows);
   uint32_t* const row_index = work.At<uint32_t>(lane, p.row_index);
-  block.ForEach(1, [&](uint64_t) { *slot = p.cache.Find(row_index, lane.token); });
+  block.ForEach(1, [&](uint64_t) { *slot = p.cache.Find(row_index, lane.word); });
   const uint64_t found = *slot;
   block.Barrier();  // all threads have read `slot` before it is written again, here or for a lane
   if (found != CachedRows::kNone) {
@@ -250,12 +317,16 @@ KINGLET_HOST_DEVICE inline void Run(const ComputeDefineRow& p, const Work& work)
     block.ForEach(p.width, [&](uint64_t i) { out[i] = row[i]; });
     return;
   }
-  const MapBin* const bin = BinOf(p.bins, p.bin_count, lane.token);
-  if (bin == nullptr) return;
   float* const vectors = work.At<float>(lane, p.work);
-  internal::MapRow(*bin, work, lane, p.map_width, vectors);
+  if (p.spelled->Contains(lane.word)) {
+    internal::SpelledRow(*p.spelled, work, lane, vectors);
+  } else {
+    const MapBin* const bin = BinOf(p.bins, p.bin_count, lane.word);
+    if (bin == nullptr) return;
+    internal::MapRow(*bin, work, lane, p.map_width, vectors);
+  }
   const float* const row = internal::ApplyUnit(p, block, vectors, sums, squares);
-  block.ForEach(1, [&](uint64_t) { *slot = p.cache.Take(row_index, lane.token); });
+  block.ForEach(1, [&](uint64_t) { *slot = p.cache.Take(row_index, lane.word); });
   float* const kept = rows + *slot * p.width;
   block.ForEach(p.width, [&](uint64_t i) { kept[i] = out[i] = row[i] * p.scale; });
 }

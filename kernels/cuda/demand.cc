@@ -97,7 +97,7 @@ class NodeDemand {
  private:
   static bool AnyIn(const TokenRange& tokens, std::span<const StreamFrame> lanes) {
     return std::any_of(lanes.begin(), lanes.end(),
-                       [&](const StreamFrame& lane) { return tokens.Contains(lane.token); });
+                       [&](const StreamFrame& lane) { return tokens.Contains(lane.word()); });
   }
   // The rows of all distances, up to the largest distance of the lane with the most visible slots.
   DeviceDemand OfPositions(const Attention& p) const {

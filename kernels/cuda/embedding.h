@@ -80,7 +80,7 @@ KINGLET_HOST_DEVICE const Bin* BinOf(const Bin* bins, uint32_t count, uint32_t t
 
 // Block-wide: the token's row.
 KINGLET_HOST_DEVICE inline void Gather(const GatheredBin& bin, const Work& work, const Lane& lane) {
-  const uint32_t row = lane.token - bin.tokens.first;
+  const uint32_t row = lane.word - bin.tokens.first;
   if (bin.as_codes) {
     const ByteMatrix& integers = bin.table.stored.integers;
     int16_t* const codes = work.At<int16_t>(lane, bin.to);
@@ -98,7 +98,7 @@ KINGLET_HOST_DEVICE inline void Gather(const GatheredBin& bin, const Work& work,
 
 KINGLET_HOST_DEVICE inline void Run(const GatherRow& p, const Work& work) {
   const Lane& lane = work.lanes[work.item];
-  const GatheredBin* const bin = BinOf(p.bins, p.count, lane.token);
+  const GatheredBin* const bin = BinOf(p.bins, p.count, lane.word);
   if (bin != nullptr) Gather(*bin, work, lane);
 }
 

@@ -65,7 +65,7 @@ KINGLET_HOST_DEVICE void TwoRowSums(const Warp& warp, uint64_t first, uint64_t r
 KINGLET_HOST_DEVICE inline void Run(const RealProduct& p, const Work& work) {
   const LaneItem item(work, p.RowItems(work.block.warps()));
   const Lane& lane = work.lanes[item.lane];
-  if (!p.tokens.Contains(lane.token)) return;
+  if (!p.tokens.Contains(lane.word)) return;
   work.block.EachWarp([&](const Warp& warp) {
     const uint64_t first = (uint64_t{item.part} * work.block.warps() + warp.index()) * 2;
     TwoRowSums(

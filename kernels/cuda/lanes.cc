@@ -1,8 +1,11 @@
 #include "kernels/cuda/lanes.h"
 
+#include <algorithm>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include "kernels/cuda/backend.h"
 
@@ -187,10 +190,20 @@ class ProgramLanes : public DeviceLanes {
   // The following nodes run on these lanes.
   Status UploadLanes(std::span<const StreamFrame> frames) {
     lanes_.clear();
+    spellings_.clear();
+    std::byte* const spellings = frames_.data() + count_ * sizeof(Lane);
     for (const StreamFrame& frame : frames) {
       std::byte* const base = LaneAt(frame.lane);
+      const std::string_view letters = frame.spelling.substr(0, layout_.longest_spelling);
+      const std::byte* const spelling = spellings + spellings_.size();
       lanes_.push_back({base, base + layout_.state, base + layout_.temporary, frame.position,
-                        frame.source_length, frame.token});
+                        frame.source_length, frame.token, frame.word(),
+                        static_cast<uint32_t>(letters.size()),
+                        reinterpret_cast<const uint8_t*>(spelling)});
+      spellings_.append(letters);
+    }
+    if (!spellings_.empty()) {
+      KINGLET_RETURN_IF_ERROR(queue_->Upload(spellings, spellings_.data(), spellings_.size()));
     }
     return queue_->Upload(frames_.data(), lanes_.data(), lanes_.size() * sizeof(Lane));
   }
@@ -231,11 +244,12 @@ class ProgramLanes : public DeviceLanes {
   std::shared_ptr<const Program> program_;
   const LaneLayout& layout_;  // BoundPlan's
   DeviceMemory memory_;
-  DeviceMemory frames_;   // the Lane structs of the lanes that run nodes
+  DeviceMemory frames_;   // the Lane structs of the lanes that run nodes, then their spellings
   DeviceMemory queries_;  // the node that answers a query, and for each lane its tails and answer
   std::unique_ptr<Queue> queue_;
   uint64_t count_;           // of the session's lanes
-  std::vector<Lane> lanes_;  // host copy of frames_
+  std::vector<Lane> lanes_;  // host copies of frames_
+  std::string spellings_;
   Status status_;
 };
 
@@ -247,6 +261,13 @@ LaneLayout::LaneLayout(const Program& program, const Plan& plan, const BufferLay
       bytes(temporary + RoundedUp(program.temporary_bytes())),
       state_bytes(buffers.state_bytes),
       slots(buffers.slots) {
+  for (const kinglet::Node& node : plan.nodes) {
+    const auto* const embed = std::get_if<EmbedRow>(&node.op);
+    for (size_t i = 0; embed != nullptr && i < embed->bins.size(); ++i) {
+      const std::optional<SpellingRows>& spelling = embed->bins[i].spelling;
+      if (spelling) longest_spelling = std::max(longest_spelling, spelling->longest);
+    }
+  }
   for (const BufferSpec& buffer : plan.buffers) {
     buffer_bytes.push_back(BytesOf(buffer, buffer.count, sizeof(float)));
   }
@@ -261,8 +282,9 @@ Result<std::unique_ptr<DeviceLanes>> BoundPlan::CreateLanes(uint32_t count) cons
   }
   KINGLET_ASSIGN_OR_RETURN(DeviceMemory memory,
                            DeviceMemory::Allocate(device, count * layout_.bytes));
-  KINGLET_ASSIGN_OR_RETURN(DeviceMemory frames,
-                           DeviceMemory::Allocate(device, count * sizeof(Lane)));
+  KINGLET_ASSIGN_OR_RETURN(
+      DeviceMemory frames,
+      DeviceMemory::Allocate(device, count * (sizeof(Lane) + layout_.longest_spelling)));
   KINGLET_ASSIGN_OR_RETURN(
       DeviceMemory queries,
       DeviceMemory::Allocate(device,

@@ -24,6 +24,7 @@ struct LaneLayout {
   uint64_t state, temporary;  // offsets where they begin; scratch begins at 0
   uint64_t bytes;             // of a lane
   uint64_t state_bytes;
+  uint32_t longest_spelling = 0;       // bytes of a lane's word that nodes read
   const std::vector<Slot>& slots;      // of the plan's buffers
   std::vector<uint64_t> buffer_bytes;  // without padding
 };
@@ -37,7 +38,8 @@ class BoundPlan : public DeviceProgram {
   const std::string& device_name() const override { return program_->device()->name(); }
   uint64_t weight_bytes() const override { return program_->weight_bytes(); }
   uint64_t BytesPerLane() const override {
-    return layout_.bytes + sizeof(Lane) + sizeof(uint64_t) + sizeof(RankedTokens);
+    return layout_.bytes + sizeof(Lane) + layout_.longest_spelling + sizeof(uint64_t) +
+           sizeof(RankedTokens);
   }
   uint64_t FreeBytes() const override { return program_->device()->FreeBytes(); }
   DevicePeaks peaks() const override { return program_->device()->peaks(); }

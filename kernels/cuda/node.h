@@ -32,6 +32,9 @@ struct Lane {
   uint64_t position;
   uint64_t source_length;
   uint32_t token;
+  // Of a model that spells words (StreamFrame): the word's number, and its bytes on the device.
+  uint32_t word, letters;
+  const uint8_t* spelling;
 };
 
 enum class Space : uint32_t { kScratch, kState, kTemporary };

@@ -300,7 +300,7 @@ KINGLET_HOST_DEVICE inline float ProductOf(const IntegerProduct& p, const PlaneS
 KINGLET_HOST_DEVICE inline bool AnyTakesPart(const IntegerProduct& p, const Work& work,
                                              uint32_t first_lane, uint32_t lanes) {
   for (uint32_t s = 0; s < lanes; ++s) {
-    if (p.tokens.Contains(work.lanes[first_lane + s].token)) return true;
+    if (p.tokens.Contains(work.lanes[first_lane + s].word)) return true;
   }
   return false;
 }
@@ -363,7 +363,7 @@ KINGLET_HOST_DEVICE inline void RunNarrow(const IntegerProduct& p, const Work& w
     const NarrowRow codes = NarrowRow::Load(p.matrix, row);
     for (uint32_t s = 0; s < lanes; ++s) {
       const Lane& to = work.lanes[first_lane + s];
-      if (!p.tokens.Contains(to.token)) continue;
+      if (!p.tokens.Contains(to.word)) continue;
       StoreProduct(p, work, to, row, FinishSum(p, NarrowSum(p, codes, x[s]), row, x[s].scale));
     }
   });
@@ -429,7 +429,7 @@ KINGLET_HOST_DEVICE inline void RunTiles(const IntegerProduct& p, const Work& wo
     const uint32_t tile = i / kTileRows % tiles, stream = i / kTileRows / tiles;
     const uint64_t row = uint64_t{first_tile + tile} * kTileRows + i % kTileRows;
     const Lane& to = work.lanes[first_lane + stream];
-    if (row >= p.matrix.rows || !p.tokens.Contains(to.token)) return;
+    if (row >= p.matrix.rows || !p.tokens.Contains(to.word)) return;
     const uint32_t at = stream * kTileRows + i % kTileRows;
     int64_t sum = 0;
     for (uint32_t w = 0; w < warps_of_tile; ++w) {

@@ -16,18 +16,10 @@
 #include "kernels/backend.h"
 #include "kernels/op.h"
 #include "kernels/ref/elementwise.h"
+#include "kernels/ref/spelling.h"
 #include "kernels/ref/sum.h"
 
 namespace kinglet::ref {
-
-// A tensor's exact values; empty if there is no tensor.
-inline std::vector<float> DefineValues(const std::optional<TensorId>& id,
-                                       std::span<const TensorView> weights,
-                                       const ClaimBytes& claim) {
-  if (!id) return {};
-  ClaimFrom(claim, Count(weights[*id].shape) * sizeof(float));
-  return DecodedValues(weights[*id]);
-}
 
 // What the layers of a unit compute of many numbers. A backend may have functions of its own, with
 // the same bits.
@@ -47,7 +39,7 @@ class DefineFunctions {
   // the order of rule 4.
   void Multiply(const DefineLayer& layer, size_t index, uint64_t group, std::span<const T* const> x,
                 std::span<T* const> y) const {
-    const uint64_t in = layer.in / layer.groups, out = layer.out / layer.groups;
+    const uint64_t in = layer.in / layer.groups, out = layer.products() / layer.groups;
     const bool shared = layer.weights == DefineLayer::Weights::kShared;
     const float* const matrix = weights_[index].data() + (shared ? 0 : group * out * in);
     for (size_t lane = 0; lane < x.size(); ++lane) {
@@ -179,8 +171,10 @@ class DefineLayers {
       }
     }
     const uint64_t input = joins ? work_.joined : previous;
-    const uint64_t product = layer.shuffle == DefineLayer::Shuffle::kNone ? output : unshuffled;
-    const uint64_t in = layer.in / layer.groups, out = layer.out / layer.groups;
+    const bool in_place = layer.shuffle == DefineLayer::Shuffle::kNone &&
+                          layer.residual != DefineLayer::Residual::kHighway;
+    const uint64_t product = in_place ? output : unshuffled;
+    const uint64_t in = layer.in / layer.groups, out = layer.products() / layer.groups;
     std::array<const T*, Functions::kMostLanes> x;
     std::array<T*, Functions::kMostLanes> y;
     for (uint64_t group = 0; group < layer.groups; ++group) {
@@ -199,8 +193,11 @@ class DefineLayers {
   void Finish(const DefineLayer& layer, const Values& values, const T* previous, T* product,
               T* output) const {
     const std::vector<float>& bias = values.bias;
-    for (uint64_t i = 0; !bias.empty() && i < layer.out; ++i) {
+    for (uint64_t i = 0; !bias.empty() && i < layer.products(); ++i) {
       product[i] += static_cast<T>(bias[i % bias.size()]);
+    }
+    if (layer.residual == DefineLayer::Residual::kHighway) {
+      return PassHighway(layer, previous, product, output);
     }
     if (layer.shuffle != DefineLayer::Shuffle::kBeforeNorm) Normalise(layer, values, product);
     if (layer.shuffle != DefineLayer::Shuffle::kNone) Shuffle(layer, product, output);
@@ -213,6 +210,15 @@ class DefineLayers {
     if (layer.residual == DefineLayer::Residual::kAfterActivation) add_previous();
   }
 
+  void PassHighway(const DefineLayer& layer, const T* previous, T* product, T* output) const {
+    T* const gates = product + layer.out;
+    functions_.Activate(layer.activation, product, layer.out);
+    functions_.Activate(Activation::kSigmoid, gates, layer.out);
+    for (uint64_t i = 0; i < layer.out; ++i) {
+      output[i] = gates[i] * previous[i] + (1 - gates[i]) * product[i];
+    }
+  }
+
   DefineUnit unit_;
   DefineWork work_;
   Functions functions_;
@@ -220,15 +226,17 @@ class DefineLayers {
 };
 
 // `Map` gives a token's vector: bool Row(uint32_t token, T* out), which returns false if the token
-// does not exist.
-template <class T, class Map, class Functions>
+// does not exist. `Spelled` is a SpelledRows.
+template <class T, class Map, class Spelled, class Functions>
 class DefineRowKernel {
  public:
-  // REQUIRES: `map` has the rows of the unit's bins.
+  // REQUIRES: `map` has the rows of the unit's tables, and `spelled` those of its bin with a
+  // spelling, if there is one.
   DefineRowKernel(const EmbedRow& op, const DefineRows& unit, const BufferLayout& layout,
                   std::span<const TensorView> weights, const ClaimBytes& claim, Map map,
-                  Functions functions)
+                  std::shared_ptr<const Spelled> spelled, Functions functions)
       : map_(std::move(map)),
+        spelled_(std::move(spelled)),
         layers_(std::make_shared<const DefineLayers<T, Functions>>(unit, weights, claim,
                                                                    std::move(functions))),
         cache_(unit.cache),
@@ -236,7 +244,9 @@ class DefineRowKernel {
         out_(layout[op.out]),
         work_(layout[unit.work]),
         rows_(layout[unit.rows]),
-        row_index_(layout[unit.row_index]) {}
+        row_index_(layout[unit.row_index]) {
+    if (unit.spelling) spelling_ = layout[*unit.spelling];
+  }
 
   // Tokens of other bins are left alone. Rows that a stream's cache lacks are computed together.
   void operator()(std::span<StreamFrame> frames, Chunks /*all*/) const {
@@ -244,9 +254,9 @@ class DefineRowKernel {
     size_t count = 0;
     for (StreamFrame& frame : frames) {
       RowCache cache(cache_, row_index_.At<uint32_t>(frame));
-      if (const auto slot = cache.Find(frame.token)) {
+      if (const auto slot = cache.Find(frame.word())) {
         std::copy_n(rows_.At<T>(frame) + *slot * out_.count, out_.count, out_.At<T>(frame));
-      } else if (map_.Row(frame.token, work_.At<T>(frame))) {
+      } else if (MapRow(frame)) {
         missing[count++] = &frame;
       }
       if (count == missing.size()) Compute(std::span(missing).first(std::exchange(count, 0)));
@@ -254,13 +264,23 @@ class DefineRowKernel {
     Compute(std::span(missing).first(count));
   }
   std::vector<MemoryRange> TokenMemory(uint32_t token) const {
-    std::vector<MemoryRange> memory = map_.TokenMemory(token);
+    const bool spells = spelled_ != nullptr && spelled_->Has(token);
+    std::vector<MemoryRange> memory = spells ? spelled_->Memory() : map_.TokenMemory(token);
     if (memory.empty()) return memory;
     for (const MemoryRange& range : layers_->Memory()) memory.push_back(range);
     return memory;
   }
 
  private:
+  // The output of Map for the frame's word, at the start of `work`; false if this unit has no such
+  // word.
+  bool MapRow(const StreamFrame& frame) const {
+    if (spelled_ == nullptr || !spelled_->Has(frame.word())) {
+      return map_.Row(frame.word(), work_.At<T>(frame));
+    }
+    spelled_->Row(frame.spelling, spelling_.At<T>(frame), work_.At<T>(frame));
+    return true;
+  }
   void Compute(std::span<StreamFrame* const> frames) const {
     std::array<T*, Functions::kMostLanes> works;
     for (size_t i = 0; i < frames.size(); ++i) works[i] = work_.At<T>(*frames[i]);
@@ -270,18 +290,19 @@ class DefineRowKernel {
       for (size_t k = 0; k < out_.count; ++k) out[k] = works[i][output + k] * scale_;
       // Two frames of one stream may have lacked the same row.
       RowCache cache(cache_, row_index_.At<uint32_t>(*frames[i]));
-      if (cache.Find(frames[i]->token)) continue;
+      if (cache.Find(frames[i]->word())) continue;
       // The code below cannot fail, so the cache never contains half a row.
       std::copy_n(out, out_.count,
-                  rows_.At<T>(*frames[i]) + cache.Take(frames[i]->token) * out_.count);
+                  rows_.At<T>(*frames[i]) + cache.Take(frames[i]->word()) * out_.count);
     }
   }
 
   Map map_;
+  std::shared_ptr<const Spelled> spelled_;  // null without a bin with a spelling
   std::shared_ptr<const DefineLayers<T, Functions>> layers_;
   RowCacheShape cache_;
   T scale_;
-  Slot out_, work_, rows_, row_index_;
+  Slot out_, work_, rows_, row_index_, spelling_ = {};
 };
 
 // The kernel of an EmbedRow with units. `make_unit(unit)` makes the DefineRowKernel of a unit,

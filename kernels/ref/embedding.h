@@ -154,7 +154,7 @@ class EmbedRowKernel {
  public:
   EmbedRowKernel(BinRows<T> rows, Slot out) : rows_(std::move(rows)), out_(out) {}
 
-  void operator()(StreamFrame& frame) const { rows_.Row(frame.token, out_.At<T>(frame)); }
+  void operator()(StreamFrame& frame) const { rows_.Row(frame.word(), out_.At<T>(frame)); }
   std::vector<MemoryRange> TokenMemory(uint32_t token) const { return rows_.TokenMemory(token); }
 
  private:

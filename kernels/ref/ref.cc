@@ -50,9 +50,16 @@ struct Binder {
     };
     if (op.units.empty()) return WithTokenWeights(plain(op.bins));
     const auto unit = [&](const DefineRows& define) {
-      return DefineRowKernel<T, BinRows<T>, DefineFunctions<T>>(
+      using Spelled = SpelledRows<T, FilterProducts<T>>;
+      std::shared_ptr<const Spelled> spelled;
+      if (const EmbeddingBin* const bin = op.SpellingOf(define)) {
+        spelled = std::make_shared<const Spelled>(
+            *bin, plan.weights, store.claim(),
+            FilterProducts<T>(*bin->spelling, plan.weights, store.claim()));
+      }
+      return DefineRowKernel<T, BinRows<T>, Spelled, DefineFunctions<T>>(
           op, define, layout, plan.weights, store.claim(),
-          BinRows<T>(op.BinsOf(define), 1, plan, store),
+          BinRows<T>(op.TablesOf(define), 1, plan, store), std::move(spelled),
           DefineFunctions<T>(define, plan.weights, store.claim()));
     };
     return BindUnits(op, unit, plain);

@@ -18,18 +18,19 @@ generation_ended=i:pup generation_ids=i:pupqp generation_text=i:pupqp abi_versio
 version_string=s: status_name=s:i error_message=s: model_options_init=i:pu model_open=i:spp
 model_open_memory=i:pqpp model_close=v:p model_vocabulary_size=i:pp model_start_token=i:pp
 model_positions=i:pp model_has_words=i:pp model_token_text=i:pupqp model_token_texts=i:ppqpp
-model_special_token=i:pup model_find_token=i:psqp model_source_vocabulary_size=i:pp
-model_longest_source=i:pp model_find_source_token=i:psqp model_tokenize=i:psqppqp
-model_detokenize=i:ppqpqp model_digest=i:ppqp model_backend=i:ppqp model_lane_bytes=i:pp
-model_state_bytes=i:pp session_options_init=i:pu session_create=i:ppp session_destroy=v:p
-session_lanes=i:pp session_step=i:puu session_step_lanes=i:pppq session_step_many=i:pupqpp
-session_encode=i:pupq session_reset=i:pu session_position=i:pup session_fork=i:puu
-session_cancel=i:p model_text_segments=i:psqpqp model_pooled_width=i:pp model_score_count=i:pp
-session_read=i:puppq session_look_at=i:puq session_pooled=i:pupq session_scores=i:puqpq
-session_save=i:pup session_restore=i:pup state_destroy=v:p state_position=i:pp state_equal=i:ppp
-state_hash=i:pp state_bytes=i:pp state_write=i:ppqp state_read=i:ppqp embedding_create=i:pp
-embedding_destroy=v:p embedding_width=i:pp embedding_classes=i:pp embedding_vectors=i:ppqpq
-embedding_classify=i:ppqppq session_log_probability=i:puup session_log_probabilities=i:pupq
+model_special_token=i:pup model_find_token=i:psqp model_spells=i:pp model_spell=i:psqp
+model_source_vocabulary_size=i:pp model_longest_source=i:pp model_find_source_token=i:psqp
+model_tokenize=i:psqppqp model_detokenize=i:ppqpqp model_digest=i:ppqp model_backend=i:ppqp
+model_lane_bytes=i:pp model_state_bytes=i:pp session_options_init=i:pu session_create=i:ppp
+session_destroy=v:p session_lanes=i:pp session_step=i:puu session_step_lanes=i:pppq
+session_step_many=i:pupqpp session_encode=i:pupq session_reset=i:pu session_position=i:pup
+session_fork=i:puu session_cancel=i:p model_text_segments=i:psqpqp model_pooled_width=i:pp
+model_score_count=i:pp session_read=i:puppq session_look_at=i:puq session_pooled=i:pupq
+session_scores=i:puqpq session_save=i:pup session_restore=i:pup state_destroy=v:p
+state_position=i:pp state_equal=i:ppp state_hash=i:pp state_bytes=i:pp state_write=i:ppqp
+state_read=i:ppqp embedding_create=i:pp embedding_destroy=v:p embedding_width=i:pp
+embedding_classes=i:pp embedding_vectors=i:ppqpq embedding_classify=i:ppqppq
+session_log_probability=i:puup session_log_probabilities=i:pupq
 session_log_probabilities_of=i:pupqp session_probabilities=i:pupq session_top_k=i:puuppqp
 draw_options_init=i:pu session_draw=i:puqpp session_log_probability_lanes=i:pppqp
 session_top_k_lanes=i:ppquppqp session_draw_lanes=i:pppqpp session_compute_lanes=i:ppq

@@ -8,7 +8,7 @@ import os
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
-from ctypes import addressof, c_uint32, c_uint64
+from ctypes import addressof, c_int32, c_uint32, c_uint64
 from typing import Any
 
 from kinglet_lm import scoring
@@ -186,6 +186,29 @@ class Model:
         ids, ranges = self._tokens(text, True)
         return list(zip(ids, ranges[0::2], ranges[1::2]))
 
+    @property
+    def spells(self) -> bool:
+        """Whether the model keeps a character CNN and so reads words that its vocabulary lacks."""
+        return bool(number_of(c_int32, lib.kinglet_model_spells, self.handle))
+
+    def spell(self, word: str) -> int:
+        """The number by which sessions of a model that spells read a word.
+
+        The word's id, or a number at or above `len(vocabulary)`, which `step` and its likes take as
+        an id; queries take ids, and predict the unknown word in its place.
+        """
+        return self.vocabulary._find(lib.kinglet_model_spell, word)
+
+    def spelled(self, text: str) -> list[int]:
+        """`tokenize`, with `spell` of each unknown word in a model that spells."""
+        unknown = self.vocabulary.unknown
+        if not self.spells:
+            return self.tokenize(text)
+        data = utf8(text)
+        return [self.spell(data[begin:end].decode("utf-8", "surrogateescape"))
+                if id == unknown else id
+                for id, begin, end in self.tokenize_with_ranges(text)]
+
     def segments(self, text: str) -> list[int]:
         """The segment of each token of a masked model's text: "A ||| B" is a pair, 0 and 1."""
         data = utf8(text)
@@ -232,7 +255,7 @@ class Model:
         end = self.vocabulary.end
         ids: list[int] = []
         for line in text.removesuffix("\n").split("\n") if text else []:
-            ids += self.tokenize(line)
+            ids += self.spelled(line)
             if end is not None:
                 ids.append(end)
         return ids

@@ -58,7 +58,7 @@ class Score(NamedTuple):
 
 def framed(model: Model, sentence: TextOrIds, bos: bool, eos: bool) -> list[int]:
     """The sentence's ids between the model's begin and end token."""
-    ids = model.ids(sentence)
+    ids = model.spelled(sentence) if isinstance(sentence, str) else model.ids(sentence)
     begin, end = model.vocabulary.begin, model.vocabulary.end
     if (bos and begin is None) or (eos and end is None):
         raise Unsupported(
@@ -71,10 +71,17 @@ def framed(model: Model, sentence: TextOrIds, bos: bool, eos: bool) -> list[int]
 def score_streams(model: Model, session: Session, streams: list[list[int]]) -> list[Score]:
     """Scores each stream from a fresh lane, without its first token."""
     unknown = model.vocabulary.unknown
+    words = len(model.vocabulary)
+
+    def score(stream: list[int], values: Iterable[float]) -> Score:
+        # A spelt word is predicted as the unknown word.
+        ids = tuple(id if id < words or unknown is None else unknown for id in stream[1:])
+        return Score(ids, tuple(values), unknown)
+
     if len(streams) == 1 and streams[0]:  # the network reads the tokens of one text together
         session.reset()
         alone = session.step_many(streams[0])
-        return [Score(tuple(streams[0][1:]), tuple(alone[1:]), unknown)]
+        return [score(streams[0], alone[1:])]
     parents: list[int] = []
     ids: list[int] = []
     for stream in streams:
@@ -87,7 +94,7 @@ def score_streams(model: Model, session: Session, streams: list[list[int]]) -> l
     scores = []
     at = 0
     for stream in streams:
-        scores.append(Score(tuple(stream[1:]), tuple(values[at + 1 : at + len(stream)]), unknown))
+        scores.append(score(stream, values[at + 1 : at + len(stream)]))
         at += len(stream)
     return scores
 

@@ -1,5 +1,8 @@
 #include "runtime/accounting/define_operations.h"
 
+#include <cmath>
+#include <numeric>
+
 namespace kinglet {
 
 OperationTally ActivationOperations(Activation activation, double n) {
@@ -26,12 +29,12 @@ OperationTally ActivationOperations(Activation activation, double n) {
 }
 
 DefineOperations OperationsOf(const DefineLayer& layer) {
-  const auto out = static_cast<double>(layer.out);
+  const auto out = static_cast<double>(layer.out), products = static_cast<double>(layer.products());
   const uint64_t chunk = layer.in / layer.groups;  // exact
   const auto in = static_cast<double>(chunk);
   DefineOperations operations;
-  operations.products = {in * out, (in - 1) * out, 0};
-  if (layer.bias != DefineLayer::Bias::kNone) operations.products.additions += out;
+  operations.products = {in * products, (in - 1) * products, 0};
+  if (layer.bias != DefineLayer::Bias::kNone) operations.products.additions += products;
   if (layer.norm != DefineLayer::Norm::kNone) {
     const bool whole = layer.norm == DefineLayer::Norm::kWhole;
     const double parts = whole ? 1 : static_cast<double>(layer.groups);
@@ -40,8 +43,33 @@ DefineOperations OperationsOf(const DefineLayer& layer) {
                        out + 3 * parts};
   }
   operations.activation = ActivationOperations(layer.activation, out);
-  if (layer.residual != DefineLayer::Residual::kNone) operations.residual = {0, out, 0};
+  if (layer.residual == DefineLayer::Residual::kHighway) {
+    // The gates, two products with them, the sum, and 1 - g.
+    operations.residual = {2 * out, 2 * out, out};
+  } else if (layer.residual != DefineLayer::Residual::kNone) {
+    operations.residual = {0, out, 0};
+  }
   return operations;
+}
+
+OperationTally FilterOperations(const ByteFilter& filter, const Shape& weight, uint32_t letters,
+                                uint32_t longest) {
+  const double windows = WindowsOf(filter.width, letters, longest);
+  const auto channels = static_cast<double>(weight[0]), inputs = static_cast<double>(weight[1]);
+  // Of each channel: a dot product for each window, the largest of them, the bias, and the maximum
+  // with 0.
+  return OperationTally{windows * inputs, windows * (inputs - 1) + 1, windows} * channels;
+}
+
+uint32_t LettersOf(const Plan& plan, uint32_t id) {
+  return id < plan.letters.size() ? plan.letters[id] : 0;
+}
+
+uint32_t MeanLetters(const Plan& plan, const EmbeddingBin& bin) {
+  if (plan.letters.empty()) return 0;
+  const auto first = plan.letters.begin() + bin.first;
+  const double sum = std::accumulate(first, first + bin.size, 0.0);
+  return static_cast<uint32_t>(std::lround(sum / bin.size));
 }
 
 }  // namespace kinglet

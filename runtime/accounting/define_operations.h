@@ -4,7 +4,11 @@
 #ifndef KINGLET_RUNTIME_ACCOUNTING_DEFINE_OPERATIONS_H_
 #define KINGLET_RUNTIME_ACCOUNTING_DEFINE_OPERATIONS_H_
 
+#include <cstdint>
+
+#include "format/blocks.h"
 #include "format/define_unit.h"
+#include "kernels/plan.h"
 #include "runtime/accounting/operations.h"
 
 namespace kinglet {
@@ -17,6 +21,15 @@ struct DefineOperations {
 };
 
 DefineOperations OperationsOf(const DefineLayer& layer);
+
+// A filter of a character CNN for one word of `letters` bytes, as kernels/ref/spelling.h computes
+// it. `weight`: the shape of its matrix.
+OperationTally FilterOperations(const ByteFilter& filter, const Shape& weight, uint32_t letters,
+                                uint32_t longest);
+// The bytes of a word that the model spells; 0 for another.
+uint32_t LettersOf(const Plan& plan, uint32_t id);
+// The mean of a bin's words, rounded. REQUIRES: the bin has a spelling.
+uint32_t MeanLetters(const Plan& plan, const EmbeddingBin& bin);
 
 // An activation function of n elements.
 OperationTally ActivationOperations(Activation activation, double n);

@@ -60,7 +60,8 @@ class NodeMeter {
       }
       const bool integer =
           bin.projection && IsInteger(table) && IsInteger(plan_.weights[*bin.projection]);
-      if (traits_.decodes_rows && IsInteger(table) && !integer) {
+      // A spelling's bytes are decoded once, when the model is opened.
+      if (traits_.decodes_rows && IsInteger(table) && !integer && !bin.spelling) {
         decodes = true;
         decode.multiplications += taken * cols;
       }
@@ -79,7 +80,11 @@ class NodeMeter {
     if (rescales) Add(".rescale", rescale);
     for (size_t i = 0; i < op.units.size(); ++i) {
       const DefineRows& unit = op.units[i];
-      AddUnit(unit, UnitName(op.units.size(), i), &unit == UnitOf(op.units, path_.bin) ? made : 0);
+      const double taken = &unit == UnitOf(op.units, path_.bin) ? made : 0;
+      if (const EmbeddingBin* const bin = op.SpellingOf(unit)) {
+        AddFilters(*bin, bin == &op.bins[path_.bin] ? taken : 0);
+      }
+      AddUnit(unit, UnitName(op.units.size(), i), taken);
     }
     Add(".scale", OperationTally{width, 0, 0} * made);
   }
@@ -270,6 +275,14 @@ class NodeMeter {
  private:
   void Add(const std::string& part, const OperationTally& tally) const {
     components_.push_back({name_ + part, tally, tally.multiplications, 1});
+  }
+  void AddFilters(const EmbeddingBin& bin, double made) const {
+    for (size_t i = 0; i < bin.spelling->filters.size(); ++i) {
+      const ByteFilter& filter = bin.spelling->filters[i];
+      const OperationTally tally = FilterOperations(filter, plan_.weights[filter.weight].shape,
+                                                    path_.letters, bin.spelling->longest);
+      AddProducts(".filter." + std::to_string(i), filter.weight, tally * made);
+    }
   }
   void AddUnit(const DefineRows& define, const std::string& name, double made) const {
     Add(name + ".map_scale", OperationTally{Real(define.unit.map_width), 0, 0} * made);

@@ -99,8 +99,8 @@ class NodeRules {
         components_(components) {}
 
   // Looking up and scaling a row is free, coded or not. Sums of sub-vectors and a projection count
-  // for the tokens of their bin. The notebook has no cache of rows, so a DeFINE unit counts for
-  // every token.
+  // for the tokens of their bin. The notebook has no cache of rows, so a DeFINE unit or a character
+  // CNN counts for every token, the latter with the mean number of bytes of its bin's words.
   void operator()(const EmbedRow& op) const {
     for (size_t i = 0; i < op.bins.size(); ++i) {
       const TensorView& table = plan_.weights[op.bins[i].table];
@@ -114,6 +114,9 @@ class NodeRules {
     }
     for (size_t i = 0; i < op.units.size(); ++i) {
       const DefineRows& unit = op.units[i];
+      if (const EmbeddingBin* const bin = op.SpellingOf(unit)) {
+        AddFilters(*bin, Frequency(unit.first_bin + unit.bin_count - 1));
+      }
       AddUnit(unit, UnitName(op.units.size(), i), Frequency(unit.first_bin, unit.bin_count));
     }
   }
@@ -272,6 +275,21 @@ class NodeRules {
     const double units = Real(plan_.buffer(hidden).count);
     Add("", OperationTally{products, sums, functions} * units);
   }
+  // A filter is a linear layer of each window, with a sum for each bias; the maximum over windows
+  // and 0 is a function of each sum, like the notebook's ReLU.
+  void AddFilters(const EmbeddingBin& bin, double frequency) const {
+    const uint32_t letters = MeanLetters(plan_, bin);
+    for (size_t i = 0; i < bin.spelling->filters.size(); ++i) {
+      const ByteFilter& filter = bin.spelling->filters[i];
+      const double windows = WindowsOf(filter.width, letters, bin.spelling->longest);
+      const std::string part = ".filter." + std::to_string(i);
+      AddLinear(part, filter.weight, std::nullopt, frequency * windows, kFloatBits);
+      components_.back().operations.additions += Real(nonzeros_[filter.bias]) * frequency;
+      Add(part + ".maximum",
+          OperationTally{0, 0, windows * Real(Rows(plan_.weights[filter.weight].shape))} *
+              frequency);
+    }
+  }
   // The groups of a DeFINE layer are linear layers, which may share a matrix or a bias. A sigmoid
   // or tanh is a function of one number.
   void AddUnit(const DefineRows& define, const std::string& name, double frequency) const {
@@ -293,7 +311,9 @@ class NodeRules {
       if (layer.activation != DefineLayer::Activation::kNone) {
         Add(part + ".activation", OperationsOf(layer).activation * frequency);
       }
-      if (layer.residual != DefineLayer::Residual::kNone) {
+      if (layer.residual == DefineLayer::Residual::kHighway) {
+        Add(part + ".highway", OperationsOf(layer).residual * frequency);
+      } else if (layer.residual != DefineLayer::Residual::kNone) {
         Add(part + ".residual", Residual(out) * frequency);
       }
     }
@@ -342,6 +362,11 @@ class StorageRules {
     for (const EmbeddingBin& bin : op.bins) {
       Charge(bin.table);
       if (bin.projection) Charge(*bin.projection);
+      if (!bin.spelling) continue;
+      for (const ByteFilter& filter : bin.spelling->filters) {
+        Charge(filter.weight);
+        Charge(filter.bias);
+      }
     }
     for (const DefineRows& unit : op.units) {
       for (const DefineTensors& tensors : unit.tensors) {

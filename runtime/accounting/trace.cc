@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "format/overloaded.h"
+#include "runtime/accounting/define_operations.h"
 #include "runtime/cached_rows.h"
 
 namespace kinglet {
@@ -121,8 +122,10 @@ Trace& Trace::operator+=(const Trace& more) {
 
 TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, const ClusterSet& clusters,
                  bool row_is_cached, uint64_t source_length) {
-  return {std::min(position, SteadyPosition(plan)), BinOf(plan, id), clusters, row_is_cached,
-          source_length};
+  TokenPath path{std::min(position, SteadyPosition(plan)), BinOf(plan, id), clusters, row_is_cached,
+                 source_length};
+  if (!row_is_cached) path.letters = LettersOf(plan, id);
+  return path;
 }
 
 FullTracer::FullTracer(const Plan& plan, uint64_t source_length)
@@ -168,7 +171,10 @@ Trace SteadyFullTrace(const Plan& plan, std::span<const uint64_t> bin_counts) {
   Trace trace;
   for (size_t bin = 0; bin < bin_counts.size(); ++bin) {
     if (bin_counts[bin] == 0) continue;
-    trace.paths[{steady, bin, clusters}] = bin_counts[bin];
+    TokenPath path{steady, bin, clusters};
+    const EmbeddingBin& of = EmbeddingOf(plan).bins[bin];
+    if (of.spelling) path.letters = MeanLetters(plan, of);
+    trace.paths[path] = bin_counts[bin];
     trace.distribution += FullDistribution(plan, steady) * Real(bin_counts[bin]);
   }
   return trace;

@@ -37,12 +37,13 @@ struct TokenPath {
   bool row_is_cached = false;  // whether its row of the embedding is in the DeFINE unit's cache
   uint64_t source_length = 0;  // tokens of the encoded source
   bool encodes = false;        // whether it is a source token, which runs the encoder's sweeps
+  uint32_t letters = 0;        // of a word whose row is computed from its bytes
 
   bool operator==(const TokenPath&) const = default;
   bool operator<(const TokenPath& other) const {
-    return std::tie(position, bin, clusters, row_is_cached, source_length, encodes) <
+    return std::tie(position, bin, clusters, row_is_cached, source_length, encodes, letters) <
            std::tie(other.position, other.bin, other.clusters, other.row_is_cached,
-                    other.source_length, other.encodes);
+                    other.source_length, other.encodes, other.letters);
   }
 };
 // The position from which on every window and cache is full, so that paths are equal.
@@ -91,7 +92,8 @@ Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids, uint64_t source
 // of its vocabulary.
 Trace EncoderTrace(const Plan& plan, std::span<const uint32_t> source);
 // The trace of tokens far into a stream, with window and neural cache full, of which only the bins
-// are known: bin_counts[i] tokens are in bin i. A DeFINE unit computes the row of each token.
+// are known: bin_counts[i] tokens are in bin i. A DeFINE unit computes the row of each token; a
+// word that is spelt has the mean number of bytes of its bin's words.
 Trace SteadyFullTrace(const Plan& plan, std::span<const uint64_t> bin_counts);
 
 }  // namespace kinglet

@@ -63,6 +63,7 @@ class NodeTracer {
         Read(define->rows, 0, width);
       } else {
         Write(define->work);
+        if (define->spelling) Write(*define->spelling);
         Write(define->rows, 0, width);
       }
     }

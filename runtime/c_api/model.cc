@@ -205,6 +205,23 @@ kinglet_status kinglet_model_find_token(const kinglet_model* model, const char* 
   });
 }
 
+kinglet_status kinglet_model_spells(const kinglet_model* model, int32_t* out) {
+  return Get(__func__, "model", model, out, [&] { return model->model->spells(); });
+}
+
+kinglet_status kinglet_model_spell(const kinglet_model* model, const char* text, uint64_t length,
+                                   uint32_t* number) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "text", text));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "number", number));
+    KINGLET_ASSIGN_OR_RETURN(const size_t bytes, ReadCount(function, "length", length, 1));
+    KINGLET_ASSIGN_OR_RETURN(*number, model->model->Spell({text, bytes}));
+    return {};
+  });
+}
+
 kinglet_status kinglet_model_digest(const kinglet_model* model, char* buffer, uint64_t capacity,
                                     uint64_t* needed) {
   const char* const function = __func__;

@@ -16,6 +16,10 @@ void LowerEmbedding(const AdaptiveEmbedding& block, BufferId residual, PlanBuild
                          builder.Floats(name, DefineWork(kept.unit).total),
                          builder.Floats(name + ".rows", cache.rows() * block.width),
                          builder.ScratchUint32s(name + ".row_index", cache.index_size())});
+    if (const EmbeddingBin* const spelt = row.SpellingOf(row.units.back())) {
+      row.units.back().spelling =
+          builder.Floats(name + ".spelling", SpellingWork(*spelt, builder.weights()).total);
+    }
   }
   builder.AddNode(block.name, std::move(row));
 }

@@ -41,6 +41,8 @@ class PlanBuilder {
     points_->push_back({quantiser, node_count() - 1, floats, slots});
   }
 
+  std::span<const TensorView> weights() const { return plan_.weights; }
+
   // Scratch buffers that are added between these two calls belong to queries
   // (BufferSpec::of_queries).
   void BeginQueries() { of_queries_ = true; }

@@ -145,6 +145,44 @@ TEST(ConvertFairseqFiles, ACharacterTableInEveryEncoding) {
   }
 }
 
+// A CNN that stays in the model: the golden values of the table, and in float32 and 9 bits the same
+// bits on every backend.
+TEST(ConvertFairseqFiles, ACharacterCnnThatStays) {
+  for (const std::string name : {"args-characters-adaptive", "cfg-characters-plain"}) {
+    const std::string folder = std::string(KINGLET_TEST_DATA) + "/fairseq-variants/" + name;
+    const TemporaryFolder output;
+    ConvertOptions options = FixtureOptions(folder);
+    options.output = output.Path("model.kgl");
+    options.character_cache_rows = 3;
+    options.tolerance = 1e-6;
+    const auto summary = Convert(options);
+    ASSERT_TRUE(summary.ok()) << name << ": " << summary.status().message();
+
+    const auto ids = *ReadIds(folder + "/tokens.txt");
+    for (const int bits : {0, 9}) {
+      if (bits > 0) {
+        options.golden = options.ids = "";
+        options.bits = bits;
+        ASSERT_TRUE(Convert(options).ok());
+      }
+      const auto expected = ScoreBlocks(options.output, "ref", ids, 16, 6);
+      EXPECT_EQ(expected, ScoreBlocks(options.output, "cpu", ids, 16, 6)) << bits;
+    }
+  }
+}
+
+TEST(ConvertFairseqFiles, NoCharacterCnnToKeep) {
+  const TemporaryFolder output;
+  ConvertOptions options = FixtureOptions(KINGLET_TEST_DATA "/fairseq-variants/args-tied-legacy");
+  options.output = output.Path("model.kgl");
+  options.character_cache_rows = 3;
+  EXPECT_EQ(Convert(options).status().message(),
+            "convert: keep-characters: expected a character CNN as the input, found none");
+  options.character_cache_rows = 0;
+  EXPECT_EQ(Convert(options).status().message(),
+            "convert: keep-characters: expected 1 to 2147483647 rows, found 0");
+}
+
 // Another input replaces the CNN: the CNN's tensors are marked as unused, and the recipe's codes
 // are run.
 TEST(ConvertFairseqFiles, ACharacterCnnIsReplaced) {

@@ -91,6 +91,27 @@ TEST(FaultsOf, NamesEachInconsistency) {
   }
 }
 
+TEST(FaultsOf, OfAHighwayLayer) {
+  DefineUnit unit{12, 0, {{.in = 12, .out = 12}}};
+  unit.layers[0].residual = Layer::Residual::kHighway;
+  EXPECT_EQ(FaultsOf(unit), "");
+  EXPECT_EQ(ShapesOf(unit.layers[0]).weight, (Shape{24, 12}));
+  EXPECT_EQ(ShapesOf(unit.layers[0]).bias, (Shape{24}));
+  EXPECT_EQ(WidestOf(unit).products, 24U);
+  DefineUnit other = unit;
+  other.layers[0].groups = 2;
+  const std::string refused =
+      "layer 0, residual: expected no highway with groups, norm, shuffle or skip, found one";
+  EXPECT_EQ(FaultsOf(other), refused);
+  other = unit;
+  other.layers[0].norm = Layer::Norm::kWhole;
+  EXPECT_EQ(FaultsOf(other), refused);
+  other = unit;
+  other.layers[0].out = 10;
+  EXPECT_EQ(FaultsOf(other),
+            "layer 0, out: expected 12, as the residual adds the previous output, found 10");
+}
+
 TEST(FaultsOf, NamesAllFaultsInOneLineOfBoundedLength) {
   DefineUnit unit = Small();
   unit.layers[0].norm = Layer::Norm::kWhole;
@@ -171,14 +192,14 @@ TEST(Widths, FollowTheLayers) {
   DefineUnit unit = Small();
   EXPECT_EQ(SkipWidth(unit), 12U);
   EXPECT_EQ(WidestOf(unit).in, 28U);
-  EXPECT_EQ(WidestOf(unit).out, 20U);
+  EXPECT_EQ(WidestOf(unit).products, 20U);
   EXPECT_EQ(InputWidth(unit.layers[1], 12, 16), 28U);
   EXPECT_EQ(InputWidth(unit.layers[2], 12, 20), 20U);
   unit.entry_layers = 1;
   EXPECT_EQ(SkipWidth(unit), 16U);
   unit.layers.clear();
   EXPECT_EQ(OutputWidth(unit), 12U);
-  EXPECT_EQ(WidestOf(unit).out, 12U);
+  EXPECT_EQ(WidestOf(unit).products, 12U);
 }
 
 }  // namespace

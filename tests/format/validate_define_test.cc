@@ -97,6 +97,68 @@ TEST(DefineUnitInFile, IsRefusedWhereItDoesNotFit) {
   ExpectRefused(edits, EditableFile::FromDraft(GoodDraft()));
 }
 
+ModelDraft SpellingDraft() { return TinyDefine({.cache_rows = 7, .spells = true}); }
+
+TEST(SpellingInFile, ComesBackAsItWasWritten) {
+  const ModelDraft draft = SpellingDraft();
+  const auto bytes = SerialiseModel(draft);
+  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  const auto file = ModelFile::FromBytes(*bytes);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  const auto& bins = FindBlock<AdaptiveEmbedding>((*file)->description())->bins;
+  EXPECT_FALSE(bins[0].spelling.has_value());
+  ASSERT_TRUE(bins[1].spelling.has_value());
+  const auto& written = *FindBlock<AdaptiveEmbedding>(draft.description)->bins[1].spelling;
+  EXPECT_EQ(bins[1].spelling->longest, 6U);
+  ASSERT_EQ(bins[1].spelling->filters.size(), 2U);
+  for (size_t i = 0; i < 2; ++i) {
+    const ByteFilter &read = bins[1].spelling->filters[i], &was = written.filters[i];
+    EXPECT_EQ(read.width, was.width);
+    EXPECT_EQ(read.weight, was.weight);
+    EXPECT_EQ(read.bias, was.bias);
+  }
+}
+
+TEST(SpellingInFile, IsRefusedWhereItDoesNotFit) {
+  const auto bin = [](EditableFile& f) -> editable::EmbeddingBinT& {
+    return *f.Embedding().bins[1];
+  };
+  const auto filter = [bin](EditableFile& f, size_t i) -> editable::ByteFilterT& {
+    return *bin(f).spelling->filters[i];
+  };
+  const HostileEdit edits[] = {
+      {"block embedding, bin 1, spelling", [](EditableFile& f) { f.Embedding().units.clear(); }},
+      {"block embedding, bin 1, spelling",
+       [bin](EditableFile& f) { bin(f).projection = bin(f).rows; }},
+      {"block embedding, bin 0, spelling",
+       [bin](EditableFile& f) { std::swap(f.Embedding().bins[0]->spelling, bin(f).spelling); }},
+      {"block embedding, bin 1, longest", [bin](EditableFile& f) { bin(f).spelling->longest = 0; }},
+      {"block embedding, bin 1, longest",
+       [bin](EditableFile& f) { bin(f).spelling->longest = UINT32_MAX; }},
+      {"block embedding, bin 1, filters",
+       [bin](EditableFile& f) { bin(f).spelling->filters.clear(); }},
+      {"block embedding, bin 1, filter 1, width",
+       [bin](EditableFile& f) { bin(f).spelling->longest = 2; }},
+      {"block embedding, bin 1, filter 0, width",
+       [filter](EditableFile& f) { filter(f, 0).width = 0; }},
+      {"block embedding, bin 1, filter 1, weight",
+       [filter](EditableFile& f) { filter(f, 1).width = 2; }},
+      {"block embedding, bin 1, filter 1, weight",
+       [filter](EditableFile& f) { filter(f, 1).weight = UINT32_MAX; }},
+      {"block embedding, bin 1, filter 0, weight",
+       [filter](EditableFile& f) { filter(f, 0).weight = filter(f, 0).bias; }},
+      {"block embedding, bin 1, filter 0, bias",
+       [filter](EditableFile& f) { filter(f, 0).bias = filter(f, 1).bias; }},
+      {"block embedding, bin 1, channels of all filters",
+       [bin](EditableFile& f) { bin(f).spelling->filters.pop_back(); }},
+      {"block embedding, bin 1, bytes",
+       [bin, filter](EditableFile& f) { bin(f).rows = filter(f, 0).weight; }},
+      {"block embedding, bin 1, first word", [bin](EditableFile& f) { bin(f).first = 11; }},
+      {"block embedding, bin 1, scale", [bin](EditableFile& f) { bin(f).scale = 0; }},
+  };
+  ExpectRefused(edits, EditableFile::FromDraft(SpellingDraft()));
+}
+
 TEST(DefineUnitInFile, EnumeratorsAreInRange) {
   const HostileEdit edits[] = {
       {"unit 0, layer 1, weights",
@@ -114,7 +176,7 @@ TEST(DefineUnitInFile, EnumeratorsAreInRange) {
       {"unit 0, layer 1, order",
        [](EditableFile& f) { Unit(f).layers[1]->order = editable::DefineOrder(2); }},
       {"unit 0, layer 1, residual",
-       [](EditableFile& f) { Unit(f).layers[1]->residual = editable::DefineResidual(3); }},
+       [](EditableFile& f) { Unit(f).layers[1]->residual = editable::DefineResidual(4); }},
   };
   ExpectRefused(edits, EditableFile::FromDraft(GoodDraft()));
 }

@@ -362,7 +362,7 @@ TEST(Beam, Refusals) {
   }
   std::vector<double> value(1);
   expect(beam.Step({&child, 1}, Ids{17}, {&dropped, 1}), KINGLET_ID_OUT_OF_RANGE,
-         "beam: token 0: expected an id below 17, found 17");
+         "beam: token 0: expected a number below 17, found 17");
   expect(beam.LogProbabilities({&child, 1}, Ids{17}, value), KINGLET_ID_OUT_OF_RANGE,
          "beam: token 0: expected an id below 17, found 17");
   expect(beam.Step({&child, 1}, Ids{1, 2}, {&dropped, 1}), KINGLET_INVALID_ARGUMENT,

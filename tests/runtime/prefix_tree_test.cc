@@ -118,7 +118,7 @@ TEST(ScoreTree, Refusals) {
   refused({kNoParent, 1}, {1, 2}, 2, KINGLET_INVALID_ARGUMENT,
           "tree: node 1: expected a parent before it, found 1");
   refused({kNoParent, 0}, {1, 17}, 2, KINGLET_ID_OUT_OF_RANGE,
-          "tree: node 1: expected a token id below 17, found 17");
+          "tree: node 1: expected a number below 17, found 17");
   // A model with an encoder has no source in a lane that was reset.
   session = *Session::Create(ModelOf(TinyTranslation()));
   std::vector<double> values(2);

@@ -50,7 +50,8 @@ std::vector<Family> LanguageModels() {
           {"projected LSTM", TinyRecurrent(Recurrent(false, 5))},
           {"quantised projected LSTM", TinyRecurrent(Recurrent(true, 3))},
           {"relative positions", TinyTransformer({.bits = 9})},
-          {"DeFINE", TinyDefine({})}};
+          {"DeFINE", TinyDefine({})},
+          {"spelling", TinyDefine({.spells = true})}};
 }
 
 class SessionDevice : public testing::TestWithParam<const char*> {

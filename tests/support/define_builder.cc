@@ -38,14 +38,20 @@ class DefineModelBuilder : TensorMaker {
     embedding.width = static_cast<uint32_t>(OutputWidth(unit_));
     embedding.scale = 1.5;
     // The first bin's table replaces the builder's.
-    const TensorId table = Matrix("map.0", 10, unit_.map_width);
+    const TensorId table =
+        Matrix("map.0", 10, options_.spells ? OutputWidth(unit_) : unit_.map_width);
     std::swap(draft_.tensors[0], draft_.tensors[table]);
     draft_.tensors.pop_back();
-    embedding.bins = {{0, 10, 0, std::nullopt},
-                      {10, words - 10, Matrix("map.1", words - 10, 3),
-                       Matrix("map.1.projection", unit_.map_width, 3), 0, 2}};
-    KeptDefineUnit& kept =
-        embedding.units.emplace_back(KeptDefineUnit{0, 2, unit_, {}, options_.cache_rows});
+    if (options_.spells) {
+      AddSpelling(embedding);
+    } else {
+      embedding.bins = {{0, 10, 0, std::nullopt},
+                        {10, words - 10, Matrix("map.1", words - 10, 3),
+                         Matrix("map.1.projection", unit_.map_width, 3), 0, 2}};
+    }
+    const uint32_t first = options_.spells ? 1 : 0;
+    KeptDefineUnit& kept = embedding.units.emplace_back(
+        KeptDefineUnit{first, 2 - first, unit_, {}, options_.cache_rows});
     for (size_t i = 0; i < unit_.layers.size(); ++i) {
       const std::string name = "unit." + std::to_string(i) + ".";
       const DefineShapes shapes = ShapesOf(unit_.layers[i]);
@@ -59,6 +65,20 @@ class DefineModelBuilder : TensorMaker {
   }
 
  private:
+  void AddSpelling(AdaptiveEmbedding& embedding) {
+    const uint32_t words = options_.vocabulary_size;
+    draft_.vocabulary.clear();
+    for (uint32_t id = 0; id < words; ++id) draft_.vocabulary.push_back("w" + std::to_string(id));
+    draft_.vocabulary[1] = "<unk>";
+    EmbeddingBin spelt{10, words - 10, Matrix("bytes", kSpellingSymbols, 4), std::nullopt, 0, 2};
+    spelt.spelling.emplace().longest = 6;
+    for (const auto& [width, channels] : {std::pair(1U, 5U), {3U, 7U}}) {
+      const std::string name = "filter." + std::to_string(width);
+      const TensorId weight = Matrix(name, channels, uint64_t{4} * width);
+      spelt.spelling->filters.push_back({width, weight, *Vector(name + ".bias", {channels}, 0)});
+    }
+    embedding.bins = {{0, 10, 0, std::nullopt}, spelt};
+  }
   TensorId Matrix(const std::string& name, uint64_t rows, uint64_t columns) {
     const float limit = std::sqrt(3.0F / static_cast<float>(columns));
     if (options_.bits == 0) return Floats(name, {rows, columns}, 0, limit);

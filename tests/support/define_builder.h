@@ -17,6 +17,9 @@ struct TinyDefineOptions {
   int bits = 0;         // of every matrix; 0: dense float32
   uint32_t vocabulary_size = 23;
   uint64_t seed = 1;
+  // The unit follows a character CNN that reads 6 bytes of the words from 10 on, w10 to w22; the
+  // first 10 have rows of a table, and word 1 is <unk>. REQUIRES: map_width is 12 or 0.
+  bool spells = false;
 };
 
 // Map has two bins: 10 words of map_width columns, and the others of 3 columns, which are projected

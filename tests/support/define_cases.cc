@@ -73,6 +73,42 @@ OpCase MixedCase(const RandomUnit& unit) {
   return Finished(builder, std::move(op), 2, 1e-7, unit.token);
 }
 
+// A character CNN of random values after a bin of a table, for a word of these bytes.
+OpCase SpellingCase(Storage storage, int bits, uint32_t longest, const std::string& spelling,
+                    uint32_t token, uint32_t spelt) {
+  CaseBuilder builder(
+      CaseName("EmbedRow.spelling", {static_cast<int64_t>(storage), bits, longest,
+                                     static_cast<int64_t>(spelling.size()), token, spelt}),
+      static_cast<uint32_t>(spelling.size()) + longest);
+  constexpr uint32_t kVector = 3, kWidth = 9;
+  EmbedRow op{};
+  op.scale = 0.5;
+  op.bins = {
+      {0, 2, builder.Matrix(2, kWidth, storage, bits), std::nullopt},
+      {2, 5, builder.Matrix(kSpellingSymbols, kVector, storage, bits), std::nullopt, 0, 1.5}};
+  op.bins[1].spelling.emplace().longest = longest;
+  uint32_t widest = 0, features = 0;
+  for (const auto& [width, channels] : {std::pair(1U, 3U), {longest, 2U}, {2U, 19U}}) {
+    op.bins[1].spelling->filters.push_back(
+        {width, builder.Matrix(channels, uint64_t{width} * kVector, storage, bits),
+         builder.DenseVector(channels)});
+    widest = std::max(widest, channels);
+    features += channels;
+  }
+  DefineLayer highway{.in = features, .out = features};
+  highway.residual = DefineLayer::Residual::kHighway;
+  highway.activation = Activation::kRelu;
+  const NamedUnit named{"spelling",
+                        {features, 0, {highway, highway, {.in = features, .out = kWidth}}}};
+  op.units = {RandomRows(builder, {named, storage, bits, token}, 1, 1)};
+  op.units[0].spelling = builder.Floats(
+      "spelling", uint64_t{longest} * kVector + kWindowsTogether * widest, Fill::kZero);
+  OpCase made = Finished(builder, std::move(op), 2, 1e-7, token);
+  made.spelling = spelling;
+  made.spelt = spelt;
+  return made;
+}
+
 OpCase RandomCase(const std::string& prefix, const RandomUnit& unit) {
   const DefineUnit& declared = unit.named.unit;
   CaseBuilder builder(CaseName(prefix + "." + unit.named.name,
@@ -127,6 +163,15 @@ void AddDefineEdges(std::vector<OpCase>& cases) {
   for (const uint32_t token : {1U, 4U, 8U, 10U, 14U}) {
     cases.push_back(MixedCase({DefineUnits()[4], Storage::kF32, 0, token}));
     cases.push_back(MixedCase({DefineUnits()[4], Storage::kPerRow, 9, token}));
+  }
+  for (const auto& [storage, bits] : {std::pair(Storage::kF32, 0), {Storage::kPerRow, 9}}) {
+    for (const size_t length : {0, 1, 2, 7, 8, 9, 10, 11, 30}) {
+      std::string word(length, 'a');
+      for (size_t i = 0; i < length; ++i) word[i] = static_cast<char>(i * 37 + 200);
+      cases.push_back(SpellingCase(storage, bits, 10, word, 4, 0));
+      cases.push_back(SpellingCase(storage, bits, 2, word, 1, 1000));
+    }
+    cases.push_back(SpellingCase(storage, bits, 10, "", 1, 0));  // a word of the table
   }
   const NamedUnit none{"none", {kDefineMapWidth, 0, {}}};
   cases.push_back(RandomCase("EmbedRow.define", {none, Storage::kF16, 0, 6}));

@@ -47,6 +47,8 @@ struct OpCase {
   uint64_t position = 0;
   uint64_t source_length = 0;
   uint32_t token = 0;
+  std::string spelling = {};  // of the token (StreamFrame)
+  uint32_t spelt = 0;
   // The largest normalised mean square error between the outputs of ref64 and ref. Negative: the
   // case overflows floats or lies on rounding boundaries, so that the two cannot be compared.
   double ref64_tolerance = 1e-9;

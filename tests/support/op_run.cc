@@ -97,13 +97,16 @@ OpRun::OpRun(const OpCase& op_case, size_t real_bytes)
       state_(layout_.state_bytes / sizeof(Line)) {}
 
 StreamFrame OpRun::FrameNow() const {
-  return {reinterpret_cast<std::byte*>(scratch_.data()),
-          reinterpret_cast<std::byte*>(state_.data()),
-          op_case_->position,
-          op_case_->token,
-          op_case_->source_length,
-          0,
-          batch_};
+  StreamFrame frame{reinterpret_cast<std::byte*>(scratch_.data()),
+                    reinterpret_cast<std::byte*>(state_.data()),
+                    op_case_->position,
+                    op_case_->token,
+                    op_case_->source_length,
+                    0,
+                    batch_};
+  frame.spelling = op_case_->spelling;
+  frame.spelt = op_case_->spelt;
+  return frame;
 }
 
 namespace {

@@ -214,7 +214,7 @@ std::string BenchText(const std::vector<BenchResult>& results, size_t nodes) {
                       us.p90, us.p99, us.mean);
   }
   if (first.rows_computed) {
-    text += Formatted("DeFINE units computed %.3f rows a token; the others were cached\n",
+    text += Formatted("%.3f rows of the input were computed a token; the others were cached\n",
                       *first.rows_computed);
   }
   const std::string interruptions = InterruptionsText(results);

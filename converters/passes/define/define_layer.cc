@@ -27,7 +27,7 @@ void Interleave(const FeatureBatch& first, uint64_t first_width, const FeatureBa
 
 void AddBias(const DefineLayer& layer, std::span<const float> bias, FeatureBatch& batch) {
   if (bias.empty()) return;
-  for (uint64_t feature = 0; feature < layer.out; ++feature) {
+  for (uint64_t feature = 0; feature < layer.products(); ++feature) {
     const double value = bias[feature % bias.size()];
     double* words = batch.Feature(feature);
     for (size_t word = 0; word < kBatchWords; ++word) words[word] += value;
@@ -111,6 +111,17 @@ void Activate(DefineLayer::Activation activation, std::span<double> values) {
   }
 }
 
+void PassHighway(const DefineLayer& layer, const FeatureBatch& previous, FeatureBatch& product,
+                 FeatureBatch& output) {
+  const size_t count = layer.out * kBatchWords;
+  Activate(layer.activation, {product.Feature(0), count});
+  Activate(Activation::kSigmoid, {product.Feature(layer.out), count});
+  for (size_t i = 0; i < count; ++i) {
+    const double gate = product.Feature(layer.out)[i];
+    output.Feature(0)[i] = gate * previous.Feature(0)[i] + (1 - gate) * product.Feature(0)[i];
+  }
+}
+
 void AddFeatures(const FeatureBatch& from, uint64_t features, FeatureBatch& to) {
   const double* addends = from.Feature(0);
   std::transform(addends, addends + features * kBatchWords, to.Feature(0), to.Feature(0),
@@ -133,14 +144,16 @@ void ApplyLayer(const DefineLayer& layer, const DefineWeights& weights, const Fe
   const FeatureBatch& input = layer.skip == DefineLayer::Skip::kNone ? previous : joined;
   const bool shuffles = layer.shuffle != DefineLayer::Shuffle::kNone;
 
-  FeatureBatch& product = shuffles ? unshuffled : output;
-  const uint64_t in = layer.in / layer.groups, out = layer.out / layer.groups;
+  const bool is_highway = layer.residual == DefineLayer::Residual::kHighway;
+  FeatureBatch& product = shuffles || is_highway ? unshuffled : output;
+  const uint64_t in = layer.in / layer.groups, out = layer.products() / layer.groups;
   for (uint64_t group = 0; group < layer.groups; ++group) {
     const uint64_t matrix = layer.weights == DefineLayer::Weights::kPerGroup ? group : 0;
     MultiplyBatch(weights.weight.data() + matrix * in * out, out, in, input.Feature(group * in),
                   product.Feature(group * out));
   }
   AddBias(layer, weights.bias, product);
+  if (is_highway) return PassHighway(layer, previous, product, output);
   if (layer.shuffle == DefineLayer::Shuffle::kBeforeNorm) {
     ShuffleFeatures(layer, product, output);
     NormaliseLayer(layer, weights, output);

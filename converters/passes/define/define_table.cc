@@ -58,11 +58,11 @@ class WordBatch {
       : unit_(unit),
         weights_(weights),
         looked_up_(Widest(map)),
-        e_(WidestOf(unit).out),
+        e_(WidestOf(unit).products),
         joined_(WidestOf(unit).in),
-        unshuffled_(WidestOf(unit).out),
-        previous_(WidestOf(unit).out),
-        output_(WidestOf(unit).out) {}
+        unshuffled_(WidestOf(unit).products),
+        previous_(WidestOf(unit).products),
+        output_(WidestOf(unit).products) {}
 
   // Writes the table's rows of `count` words of `band`, from its word `first`, to `rows`. Returns
   // false if a row is not finite. REQUIRES: count <= kBatchWords.

@@ -38,6 +38,12 @@ struct TensorBuilder;
 
 struct Quantiser;
 
+struct ByteFilter;
+struct ByteFilterBuilder;
+
+struct SpellingRows;
+struct SpellingRowsBuilder;
+
 struct EmbeddingBin;
 struct EmbeddingBinBuilder;
 
@@ -592,31 +598,34 @@ enum class DefineResidual : uint8_t {
   None = 0,
   BeforeActivation = 1,
   AfterActivation = 2,
+  Highway = 3,
   MIN = None,
-  MAX = AfterActivation
+  MAX = Highway
 };
 
-inline const DefineResidual (&EnumValuesDefineResidual())[3] {
+inline const DefineResidual (&EnumValuesDefineResidual())[4] {
   static const DefineResidual values[] = {
     DefineResidual::None,
     DefineResidual::BeforeActivation,
-    DefineResidual::AfterActivation
+    DefineResidual::AfterActivation,
+    DefineResidual::Highway
   };
   return values;
 }
 
 inline const char * const *EnumNamesDefineResidual() {
-  static const char * const names[4] = {
+  static const char * const names[5] = {
     "None",
     "BeforeActivation",
     "AfterActivation",
+    "Highway",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameDefineResidual(DefineResidual e) {
-  if (flatbuffers::IsOutRange(e, DefineResidual::None, DefineResidual::AfterActivation)) return "";
+  if (flatbuffers::IsOutRange(e, DefineResidual::None, DefineResidual::Highway)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesDefineResidual()[index];
 }
@@ -1515,6 +1524,144 @@ inline flatbuffers::Offset<Tensor> CreateTensorDirect(
       derived);
 }
 
+struct ByteFilter FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef ByteFilterBuilder Builder;
+  struct Traits;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_WIDTH = 4,
+    VT_WEIGHT = 6,
+    VT_BIAS = 8
+  };
+  uint32_t width() const {
+    return GetField<uint32_t>(VT_WIDTH, 0);
+  }
+  uint32_t weight() const {
+    return GetField<uint32_t>(VT_WEIGHT, 0);
+  }
+  uint32_t bias() const {
+    return GetField<uint32_t>(VT_BIAS, 0);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint32_t>(verifier, VT_WIDTH, 4) &&
+           VerifyField<uint32_t>(verifier, VT_WEIGHT, 4) &&
+           VerifyField<uint32_t>(verifier, VT_BIAS, 4) &&
+           verifier.EndTable();
+  }
+};
+
+struct ByteFilterBuilder {
+  typedef ByteFilter Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_width(uint32_t width) {
+    fbb_.AddElement<uint32_t>(ByteFilter::VT_WIDTH, width, 0);
+  }
+  void add_weight(uint32_t weight) {
+    fbb_.AddElement<uint32_t>(ByteFilter::VT_WEIGHT, weight, 0);
+  }
+  void add_bias(uint32_t bias) {
+    fbb_.AddElement<uint32_t>(ByteFilter::VT_BIAS, bias, 0);
+  }
+  explicit ByteFilterBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<ByteFilter> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<ByteFilter>(end);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<ByteFilter> CreateByteFilter(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t width = 0,
+    uint32_t weight = 0,
+    uint32_t bias = 0) {
+  ByteFilterBuilder builder_(_fbb);
+  builder_.add_bias(bias);
+  builder_.add_weight(weight);
+  builder_.add_width(width);
+  return builder_.Finish();
+}
+
+struct ByteFilter::Traits {
+  using type = ByteFilter;
+  static auto constexpr Create = CreateByteFilter;
+};
+
+struct SpellingRows FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef SpellingRowsBuilder Builder;
+  struct Traits;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_LONGEST = 4,
+    VT_FILTERS = 6
+  };
+  uint32_t longest() const {
+    return GetField<uint32_t>(VT_LONGEST, 0);
+  }
+  const flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::ByteFilter>> *filters() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::ByteFilter>> *>(VT_FILTERS);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint32_t>(verifier, VT_LONGEST, 4) &&
+           VerifyOffsetRequired(verifier, VT_FILTERS) &&
+           verifier.VerifyVector(filters()) &&
+           verifier.VerifyVectorOfTables(filters()) &&
+           verifier.EndTable();
+  }
+};
+
+struct SpellingRowsBuilder {
+  typedef SpellingRows Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_longest(uint32_t longest) {
+    fbb_.AddElement<uint32_t>(SpellingRows::VT_LONGEST, longest, 0);
+  }
+  void add_filters(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::ByteFilter>>> filters) {
+    fbb_.AddOffset(SpellingRows::VT_FILTERS, filters);
+  }
+  explicit SpellingRowsBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<SpellingRows> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<SpellingRows>(end);
+    fbb_.Required(o, SpellingRows::VT_FILTERS);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<SpellingRows> CreateSpellingRows(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t longest = 0,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::ByteFilter>>> filters = 0) {
+  SpellingRowsBuilder builder_(_fbb);
+  builder_.add_filters(filters);
+  builder_.add_longest(longest);
+  return builder_.Finish();
+}
+
+struct SpellingRows::Traits {
+  using type = SpellingRows;
+  static auto constexpr Create = CreateSpellingRows;
+};
+
+inline flatbuffers::Offset<SpellingRows> CreateSpellingRowsDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t longest = 0,
+    const std::vector<flatbuffers::Offset<kinglet::schema::ByteFilter>> *filters = nullptr) {
+  auto filters__ = filters ? _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::ByteFilter>>(*filters) : 0;
+  return kinglet::schema::CreateSpellingRows(
+      _fbb,
+      longest,
+      filters__);
+}
+
 struct EmbeddingBin FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef EmbeddingBinBuilder Builder;
   struct Traits;
@@ -1524,7 +1671,8 @@ struct EmbeddingBin FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_ROWS = 8,
     VT_PROJECTION = 10,
     VT_TOKENS = 12,
-    VT_SCALE = 14
+    VT_SCALE = 14,
+    VT_SPELLING = 16
   };
   uint32_t first() const {
     return GetField<uint32_t>(VT_FIRST, 0);
@@ -1544,6 +1692,9 @@ struct EmbeddingBin FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   double scale() const {
     return GetField<double>(VT_SCALE, 1.0);
   }
+  const kinglet::schema::SpellingRows *spelling() const {
+    return GetPointer<const kinglet::schema::SpellingRows *>(VT_SPELLING);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_FIRST, 4) &&
@@ -1552,6 +1703,8 @@ struct EmbeddingBin FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_PROJECTION, 4) &&
            VerifyField<uint64_t>(verifier, VT_TOKENS, 8) &&
            VerifyField<double>(verifier, VT_SCALE, 8) &&
+           VerifyOffset(verifier, VT_SPELLING) &&
+           verifier.VerifyTable(spelling()) &&
            verifier.EndTable();
   }
 };
@@ -1578,6 +1731,9 @@ struct EmbeddingBinBuilder {
   void add_scale(double scale) {
     fbb_.AddElement<double>(EmbeddingBin::VT_SCALE, scale, 1.0);
   }
+  void add_spelling(flatbuffers::Offset<kinglet::schema::SpellingRows> spelling) {
+    fbb_.AddOffset(EmbeddingBin::VT_SPELLING, spelling);
+  }
   explicit EmbeddingBinBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1596,10 +1752,12 @@ inline flatbuffers::Offset<EmbeddingBin> CreateEmbeddingBin(
     uint32_t rows = 0,
     flatbuffers::Optional<uint32_t> projection = flatbuffers::nullopt,
     uint64_t tokens = 0,
-    double scale = 1.0) {
+    double scale = 1.0,
+    flatbuffers::Offset<kinglet::schema::SpellingRows> spelling = 0) {
   EmbeddingBinBuilder builder_(_fbb);
   builder_.add_scale(scale);
   builder_.add_tokens(tokens);
+  builder_.add_spelling(spelling);
   if(projection) { builder_.add_projection(*projection); }
   builder_.add_rows(rows);
   builder_.add_size(size);

@@ -9,6 +9,9 @@ Shares nothing with fairseq or kinglet. Needs PyTorch (made with 1.13: Debian's 
 Each folder: model.pt, dict.txt, tokens.txt and
     golden_f64.tsv      position, id, log-probability; the text in blocks of the longest length
     golden_context.tsv  the same in blocks of 16 tokens of which 6 are context
+and of the networks that compute their input from characters
+    spelt.txt           a text with words that dict.txt lacks
+    golden_spelt.tsv    position, id, log-probability; such words are read by their characters and predicted as <unk>
 """
 import argparse
 import math
@@ -26,7 +29,11 @@ WORDS, TOKENS = 40, 60
 PADDING, END = 1, 2
 BLOCK, CONTEXT = 16, 6
 DOUBLE = torch.float64
+UNKNOWN = 3
 LONGEST = 50  # bytes of a spelling
+# Words that no dictionary here has: long ones, one of which begins like a word of the dictionary, one byte, several bytes
+# a letter, a word twice.
+SPELT = f"w12 Kinglet w7 {'a' * 60} q éа中 w33 Kinglet w4 {'b' * 49}ж {'c' * 50} w38 '' w20".split()
 
 DEFAULTS = dict(
     decoder_layers=2, decoder_embed_dim=16, decoder_input_dim=16, decoder_output_dim=16, decoder_ffn_embed_dim=20,
@@ -107,12 +114,12 @@ class Network:
         return (value.half() if self.half else value).to(DOUBLE)
 
     def spell(self, word):
-        """The row of a word of which the network sees the characters."""
+        """The row of a word of which the network sees the characters: an id, or a text."""
         given, d, name = self.given, self.width, "embed_tokens."
         # Made whatever the word is.
         vectors = self.w(name + "char_embeddings.weight", 257, given["character_embedding_dim"])
         symbols = self.w(name + "symbol_embeddings", 2, d)
-        data = spelling(word, True).encode() if word >= 4 else b""
+        data = (word if isinstance(word, str) else spelling(word, True) if word >= 4 else "").encode()
         places = ([1 + byte for byte in data] + [0] * LONGEST)[:LONGEST]
         x = vectors[places].T[None]
         features = []
@@ -230,8 +237,12 @@ class Network:
         for first in range(0, len(ids), new):
             begin, end = max(0, first - context), min(len(ids), first + new)
             values = self.score(source[begin:end])
-            out += [values[at - begin, ids[at]].item() for at in range(first, end)]
+            out += [values[at - begin, token_of(ids[at])].item() for at in range(first, end)]
         return out
+
+
+def token_of(word):
+    return UNKNOWN if isinstance(word, str) else word
 
 
 def tie(state, given):
@@ -310,6 +321,14 @@ def write(name, seed, version=3, style="args", half=False, joined=False, legacy=
     torch.save(checkpoint, os.path.join(folder, "model.pt"), _use_new_zipfile_serialization=not legacy)
     words = [f"{spelling(word, full['character_embeddings'])} {0 if word >= 38 else 1000 - word}"
              for word in range(4, WORDS)]
+    if full["character_embeddings"]:
+        known = {spelling(word, True): word for word in range(4, WORDS)}
+        spelt = [known.get(word, word) for word in SPELT] + [END]
+        with torch.no_grad():
+            values = network.score_text(spelt, network.most, 0)
+        write_lines(folder, {"spelt.txt": [" ".join(SPELT)],
+                             "golden_spelt.tsv": [f"{at}\t{token_of(word)}\t{value:.15g}"
+                                                  for at, (word, value) in enumerate(zip(spelt, values))]})
     write_lines(folder, {"dict.txt": words, "tokens.txt": [" ".join(map(str, ids))]})
     for file, values in (("golden_f64.tsv", golden), ("golden_context.tsv", with_context)):
         write_lines(folder, {file: [f"{at}\t{ids[at]}\t{value:.15g}" for at, value in enumerate(values)]})

@@ -51,7 +51,7 @@ inline void RunOnLanes(const Program& program, const BufferLayout& layout,
     state.emplace_back(program.device(), *queue, frame.state, layout.state_bytes);
     temporary.emplace_back(program.device(), *queue, nothing.data(), nothing.size());
     lanes.push_back({scratch.back().data(), state.back().data(), temporary.back().data(),
-                     frame.position, frame.source_length, frame.token});
+                     frame.position, frame.source_length, frame.token, frame.word(), 0, nullptr});
   }
   const Mirror of_lanes(program.device(), *queue, reinterpret_cast<std::byte*>(lanes.data()),
                         lanes.size() * sizeof(Lane));

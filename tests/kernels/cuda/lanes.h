@@ -90,15 +90,26 @@ class Lanes {
   // Runs the plan on all streams, and compares all of their memory with that of `ref`.
   void RunAt(const std::vector<StreamPlace>& places) {
     std::vector<Lane> lanes;
+    const std::string& letters = op_case_.spelling;
+    const DeviceMemory of_letters = Allocate(letters.size() + 1);
+    EXPECT_TRUE(queue_
+                    ->Upload(of_letters.data(), reinterpret_cast<const std::byte*>(letters.data()),
+                             letters.size())
+                    .ok());
     for (size_t i = 0; i < streams_.size(); ++i) {
       Stream& stream = streams_[i];
       const StreamPlace& place = places[i];
       std::vector<std::byte> rubbish(program_->temporary_bytes(), std::byte{0xA5});
       EXPECT_TRUE(queue_->Upload(stream.temporary.data(), rubbish.data(), rubbish.size()).ok());
       lanes.push_back({stream.scratch.data(), stream.state.data(), stream.temporary.data(),
-                       place.position, place.source_length, place.token});
+                       place.position, place.source_length, place.token,
+                       op_case_.spelt == 0 ? place.token : op_case_.spelt,
+                       static_cast<uint32_t>(letters.size()),
+                       reinterpret_cast<const uint8_t*>(of_letters.data())});
       StreamFrame frame{Bytes(stream.expected_scratch), Bytes(stream.expected_state),
                         place.position, place.token, place.source_length};
+      frame.spelling = letters;
+      frame.spelt = op_case_.spelt;
       for (const Kernel& kernel : reference_) kernel.Run({&frame, 1});
     }
     const DeviceMemory of_lanes = Allocate(lanes.size() * sizeof(Lane));

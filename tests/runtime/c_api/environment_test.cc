@@ -198,6 +198,8 @@ void AskModel(Caller& call, const kinglet_model* model) {
   CALL(kinglet_model_token_texts, model, out.text, sizeof out.text, &out.needed, out.numbers);
   CALL(kinglet_model_special_token, model, KINGLET_TOKEN_UNKNOWN, out.ids);
   CALL(kinglet_model_find_token, model, "w3", 2U, out.ids);
+  CALL(kinglet_model_spells, model, &out.flag);
+  CALL(kinglet_model_spell, model, "w3", 2U, out.ids);
   CALL(kinglet_model_source_vocabulary_size, model, out.ids);
   CALL(kinglet_model_longest_source, model, out.ids);
   CALL(kinglet_model_find_source_token, model, "s3", 2U, out.ids);

@@ -205,6 +205,15 @@ const char* TestModelsAnswer(void) {
   EXPECT(kinglet_model_token_text(ids_only, 0, text, sizeof text, NULL) == KINGLET_UNSUPPORTED);
 
   uint32_t id = 999;
+  int32_t spells = 1;
+  EXPECT_INVALID(kinglet_model_spells(NULL, &spells));
+  EXPECT_INVALID(kinglet_model_spells(model, NULL));
+  EXPECT_OK(kinglet_model_spells(model, &spells));
+  EXPECT(spells == 0);
+  EXPECT_INVALID(kinglet_model_spell(NULL, "the", 3, &id));
+  EXPECT_INVALID(kinglet_model_spell(model, NULL, 3, &id));
+  EXPECT_INVALID(kinglet_model_spell(model, "the", 3, NULL));
+  EXPECT(kinglet_model_spell(model, "the", 3, &id) == KINGLET_UNSUPPORTED);
   EXPECT_INVALID(kinglet_model_find_token(NULL, "the", 3, &id));
   EXPECT_INVALID(kinglet_model_find_token(model, NULL, 3, &id));
   EXPECT_INVALID(kinglet_model_find_token(model, "the", 3, NULL));
