@@ -14,10 +14,10 @@ import sys
 
 import torch
 
-from bag_classifier import BagClassifier
+from kinglet_torch.bag_classifier import BagClassifier
+from kinglet_torch.techniques.dpq import DpqEmbedding
+from kinglet_torch.techniques.full import FullEmbedding
 from make_fixtures import fill, widen_margins
-from techniques.dpq import DpqEmbedding
-from techniques.full import FullEmbedding
 
 HERE = pathlib.Path(__file__).resolve().parent
 WORDS, WIDTH, CLASSES = 100, 12, 4

@@ -26,13 +26,9 @@ except ImportError as missing:
 sys.path.insert(0, sys.argv.pop(1) if len(sys.argv) > 1 else
                 str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "torch"))
 
-import evaluate  # noqa: E402
-import language_model  # noqa: E402
-import presets  # noqa: E402
-import recipe  # noqa: E402
-import train  # noqa: E402
-from techniques import adaptive, binned, class_factored, coded, define, dpq, full  # noqa: E402
-from techniques import hashing, neural_cache, slim  # noqa: E402
+from kinglet_torch import checkpoint, evaluate, language_model, presets, recipe, train  # noqa: E402
+from kinglet_torch.techniques import adaptive, binned, class_factored, coded, define, dpq, full  # noqa: E402
+from kinglet_torch.techniques import hashing, neural_cache, slim  # noqa: E402
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "kinglet-torch"
 
@@ -356,7 +352,7 @@ class Composition(WithSeed):
                 optimiser = torch.optim.Adam(model.parameters(), 0.02)
                 losses = []
                 for _ in range(12):
-                    log_p = model.output(model(ids[:-1])[0])
+                    log_p = model(ids[:-1])[0]
                     loss = torch.nn.functional.nll_loss(log_p.flatten(0, 1), ids[1:].flatten())
                     losses.append(loss.item())
                     optimiser.zero_grad()
@@ -364,11 +360,11 @@ class Composition(WithSeed):
                     optimiser.step()
                 self.assertLess(losses[-1], losses[0])
                 path = pathlib.Path(folder) / "model.pt"
-                language_model.save(model, path)
+                checkpoint.export(model, path)
                 stream = ids[:, 0].tolist()
-                again = language_model.load(path)
+                again = checkpoint.load(path)
                 values = evaluate.log_probabilities(again, stream)
-                whole = again.output(again(ids[:, :1])[0])[:, 0]
+                whole = again(ids[:, :1])[0][:, 0]
                 expected = [whole[t, stream[t + 1]].item() for t in range(len(stream) - 1)]
                 self.assertLess(max(abs(a - b) for a, b in zip(values, expected)), 1e-12)
 
@@ -392,23 +388,23 @@ class Composition(WithSeed):
             with self.subTest(folder.name):
                 ids = [int(token) for token in (folder / "tokens.txt").read_text().split()][:20]
                 golden = [line.split("\t") for line in (folder / "golden_f64.tsv").read_text().splitlines()]
-                values = evaluate.log_probabilities(language_model.load(folder / "model.pt").double(), ids)
+                values = evaluate.log_probabilities(checkpoint.load(folder / "model.pt").double(), ids)
                 for position, value in enumerate(values, 1):
                     self.assertEqual(golden[position - 1][:2], [str(position), str(ids[position])])
                     self.assertAlmostEqual(float(golden[position - 1][2]), value, delta=1e-9)
 
     def test_recipes_of_the_fixtures_are_those_of_their_configs(self):
-        for checkpoint in sorted(FIXTURES.glob("*/model.pt")):
-            with self.subTest(checkpoint.parent.name):
-                config = torch.load(checkpoint)["config"]
-                self.assertEqual(json.loads(recipe.path_next_to(checkpoint).read_text()), recipe.recipe_of(config))
+        for path in sorted(FIXTURES.glob("*/model.pt")):
+            with self.subTest(path.parent.name):
+                config = torch.load(path)["config"]
+                self.assertEqual(json.loads(checkpoint.recipe_path(path).read_text()), recipe.recipe_of(config))
 
     def test_saving_writes_a_recipe_beside_the_weights(self):
         config = {"vocabulary": 20, "scale": 2.5, "tied": ["table"], "input": {"kind": "full", "width": 4},
                   "lstm": {"units": [8, 4]}, "output": {"kind": "full", "bias": False},
                   "cache": {"capacity": 3, "theta": 0.5, "lambda": 0.25}}
         with tempfile.TemporaryDirectory() as folder:
-            language_model.save(language_model.LanguageModel(config), folder + "/small.pt")
+            checkpoint.export(language_model.LanguageModel(config), folder + "/small.pt")
             found = json.loads((pathlib.Path(folder) / "small.recipe.json").read_text())
         self.assertEqual(found, {
             "embedding": {"scale": 2.5, "bins": [{"table": "input.table"}]},
@@ -429,7 +425,7 @@ class Composition(WithSeed):
         with tempfile.TemporaryDirectory() as folder:
             torch.save({"format": "kinglet-torch-2"}, folder + "/model.pt")
             with self.assertRaises(ValueError):
-                language_model.load(folder + "/model.pt")
+                checkpoint.load(folder + "/model.pt")
 
 
 class Training(WithSeed):
@@ -452,7 +448,7 @@ class Training(WithSeed):
                              ["the", "<eos>", "cat", "dog", "saw", "<unk>"])
             self.assertEqual((pathlib.Path(folder) / "small.tokens.txt").read_text().split()[:6],
                              ["0", "2", "4", "0", "3", "1"])
-            model = language_model.load(path)
+            model = checkpoint.load(path)
             self.assertEqual(model.config["cache"]["capacity"], 9)
             for matrix in (parameter for parameter in model.lstm.parameters() if parameter.dim() == 2):
                 self.assertAlmostEqual((matrix == 0).double().mean().item(), 0.4, delta=0.01)

@@ -1,5 +1,5 @@
 """Configs of each technique, with numbers that suit a small model: what `train.py` offers by name."""
-from techniques.define import hgt_layers
+from .techniques.define import hgt_layers
 
 
 def cutoffs_of(words: int) -> list:
@@ -32,6 +32,11 @@ def coded(width, combine, code_width, projection):
 
 def binned(words, width):
     return {"kind": "binned", "cutoffs": [words // 8], "bins": [define(width), dpq(width)]}
+
+
+def decoder(width):
+    return {"layers": 2, "heads": 4, "key_size": width // 4, "value_size": width // 4, "inner": 3 * width, "window": 33,
+            "start": "masked"}
 
 
 # name: (words, width) -> config["input"]

@@ -79,13 +79,14 @@ class DefineEmbedding(nn.Module):
             self.layers.append(GroupLinear(inputs, **own))
             width = options["outputs"]
         self.width = width
+        self.finish = nn.Identity()  # of rows; `Quantised` puts its rounding here
 
     def forward(self, ids):
         mapped = x = self.map(ids)
         for layer, (skip, order) in zip(self.layers, self.skips):
             y = layer(joined(mapped, x, layer.groups, skip, order))
             x = x + y if skip == "residual" else y
-        return x
+        return self.finish(x)
 
 
 def hgt_layers(n: int, k: int, count: int, most_groups: int, width: int, activation: str = "relu") -> list:
