@@ -24,11 +24,12 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-KINGLET = sys.argv.pop()
-sys.path.insert(0, sys.argv.pop())
+FOLDER, KINGLET = sys.argv[1:3]
+del sys.argv[1:3]
+sys.path.insert(0, FOLDER)
 
 import kinglet_torch  # noqa: E402
-from kinglet_torch import evaluate, plan, presets, quantise, recipe, train  # noqa: E402
+from kinglet_torch import evaluate, plan, presets, quantise, train  # noqa: E402
 from make_fixtures import fill, widen_margins  # noqa: E402
 
 torch.set_num_threads(1)
@@ -175,9 +176,157 @@ class Rounding(WithFolder):
             self.assertTrue(torch.equal(torch.tensor(found["vector"], dtype=torch.float32), rows[found["id"]]))
 
     def check_ranges(self, run, file):
-        """Range and scale of each activation."""
-        text = self.kinglet("inspect", file, "--json")
-        print(text[-3000:])
+        """Range and step of each activation are those of the file's blocks."""
+        blocks = json.loads(self.kinglet("inspect", file, "--json").splitlines()[0])["blocks"]
+        found = []
+
+        def collect(part):
+            if isinstance(part, list):
+                for one in part:
+                    collect(one)
+            elif isinstance(part, dict) and "max_abs" in part:
+                found.append((part["max_abs"], part["step"]))
+            elif isinstance(part, dict):
+                collect(list(part.values()))
+
+        collect(blocks)
+        expected = []
+        for one in run.ranges.values():
+            top = one.range.double().item()
+            step = numpy.float32(top) / numpy.float32(2 ** (one.bits - 1) - 1)
+            expected.append((top, (step.view(numpy.uint32) >> one.bits << one.bits).view(numpy.float32).item()))
+        self.assertEqual([tuple(numpy.float32(number) for number in pair) for pair in sorted(found)],
+                         [tuple(numpy.float32(number) for number in pair) for pair in sorted(expected)])
+
+    def test_training_continues_from_what_was_exported(self):
+        run = trained(rounded(network("full", "full", LSTM), 6, 8))
+        kinglet_torch.export(run, self.folder / "again.pt")
+        again = kinglet_torch.load(self.folder / "again.pt")
+        ids = torch.tensor(self.ids)[:, None]
+        self.assertTrue(torch.equal(again(ids)[0], run(ids)[0]))
+
+    def test_gradients_reach_every_parameter(self):
+        """They pass straight through rounding; beyond an activation's range they end."""
+        run = trained(rounded(network("define", "adaptive", DECODER), 6, 8), 1)
+        for name, parameter in run.named_parameters():
+            self.assertGreater(parameter.grad.abs().sum().item(), 0, name)
+        point = quantise.RoundedActivation(8).eval()
+        point.range.fill_(1.0)
+        x = torch.tensor([0.3, 2.0, -2.0], requires_grad=True)
+        point(x).sum().backward()
+        self.assertEqual(x.grad.tolist(), [1, 0, 0])
+
+    def test_what_cannot_be_followed_is_refused(self):
+        model = network("kd", "full", LSTM)
+        for passes in ([{"pass": "code", "tensors": ["softmax.table"], "positions": 4, "sub_vectors": 16}],
+                       [{"pass": "quantise", "tensors": ["softmax.tabel"], "bits": 9}],
+                       [{"pass": "quantise", "bits": 9, "scale": "tensor"}]):
+            with self.assertRaisesRegex(ValueError, "plan: "):
+                kinglet_torch.plan_of(model, passes)
+        with self.assertRaisesRegex(ValueError, "input: a model file has codes"):
+            rounded(model, 9, 0)
+
+
+class Pruning(WithFolder):
+    def test_gradually_to_the_zeros_of_a_plan(self):
+        """`kinglet plan` chooses; training follows; convert by the plan's own recipe keeps these zeros and no others."""
+        model = network("adaptive", "adaptive", LSTM)
+        kinglet_torch.export(model, self.folder / "dense.pt")
+        (self.folder / "vocab.txt").write_text("".join(f"w{i}\n" for i in range(WORDS - 2)) + "<unk>\n<eos>\n")
+        (self.folder / "text.txt").write_text(" ".join(f"w{i % (WORDS - 2)}" for i in self.ids * 5))
+        self.kinglet("sensitivity", self.folder / "dense.pt", "--vocab", self.folder / "vocab.txt", "--text",
+                     self.folder / "text.txt", "--sparsities", "0.3,0.6", "--bits", "4,6", "-o", self.folder / "s.json")
+        self.kinglet("plan", self.folder / "s.json", "--size", "10400", "-o", self.folder / "plan.json")
+        chosen = kinglet_torch.read_plan(model, self.folder / "plan.json")
+        self.assertTrue(chosen.fractions and set(chosen.bits.values()) & {4, 6}, chosen)
+        pruning = kinglet_torch.GradualPruning(model, chosen.fractions, begin=4, end=20, every=4)
+        parts = {name: part for name, part in plan.parts_of(model) if name in chosen.fractions}
+        optimiser = torch.optim.SGD(model.parameters(), 0.05)
+        ids = torch.tensor(self.ids)[:, None]
+        for step in range(1, 26):
+            optimiser.zero_grad()
+            torch.nn.functional.nll_loss(model(ids[:-1])[0][:, 0], ids[1:, 0]).backward()
+            optimiser.step()
+            pruning.step(step)
+            last = min(max(step - step % 4, 0), 20)
+            share = 0 if step < 4 else 1 - (1 - (last - 4) / 16) ** 3
+            for name, part in parts.items():
+                values = part.of(dict(model.named_parameters())[part.attribute])
+                self.assertEqual((values == 0).sum().item(), int(chosen.fractions[name] * share * values.numel()))
+        run = kinglet_torch.Quantised(model, chosen).eval()
+        file = self.convert(run)
+        zeros = {name: part.of(run.weights()[part.attribute]) == 0 for name, part in parts.items()}
+        for name, part in parts.items():
+            self.assertTrue(zeros[name][part.of(dict(model.named_parameters())[part.attribute]) == 0].all())
+        # The plan's recipe prunes nothing more, and the file has no other numbers.
+        self.kinglet("convert", self.folder / "model.pt", "-o", self.folder / "pruned.kgl", "--recipe", self.pruning_only())
+        self.kinglet("convert", self.folder / "model.pt", "-o", self.folder / "kept.kgl", "--recipe", self.no_passes())
+        errors = self.differences(self.folder / "pruned.kgl", self.folder / "kept.kgl")
+        self.assertEqual(set(errors.values()), {0})
+        self.kinglet("convert", self.folder / "model.pt", "-o", self.folder / "plan.kgl", "--recipe",
+                     self.folder / "plan.json")
+        self.assertEqual(set(self.differences(file, self.folder / "plan.kgl").values()), {0})
+
+    def pruning_only(self):
+        passes = json.loads((self.folder / "plan.json").read_text())["passes"]
+        return self.recipe_of([one for one in passes if one["pass"] == "prune"])
+
+    def no_passes(self):
+        return self.recipe_of([])
+
+    def recipe_of(self, passes):
+        path = self.folder / f"{len(passes)}.json"
+        path.write_text(json.dumps({"passes": passes}))
+        return path
+
+    def test_one_parameter_has_one_fraction(self):
+        model = network("low_rank", "low_rank", LSTM, ["table", "projection"])
+        with self.assertRaisesRegex(ValueError, "softmax.projection: expected the fraction 0.5"):
+            kinglet_torch.GradualPruning(model, {"embedding.projection": 0.5, "softmax.projection": 0.25})
+        with self.assertRaisesRegex(ValueError, "embedding.table: the converter computes it from input"):
+            kinglet_torch.GradualPruning(network("define", "full", LSTM), {"embedding.table": 0.5})
+
+
+class Distillation(WithFolder):
+    def shards(self, log_p, top):
+        """In two files, rows in no order; position 1 is the first that is predicted."""
+        values, ids = log_p.topk(top)
+        order = numpy.random.default_rng(3).permutation(len(ids))
+        paths = [self.folder / "teacher.npz", self.folder / "teacher.00001.npz"]
+        for path, rows in zip(paths, (order[:9], order[9:])):
+            numpy.savez(path, position=rows + 1, id=ids.numpy()[rows].astype(numpy.uint16),
+                        logprob=values.numpy()[rows].astype(numpy.float16))
+        return paths
+
+    def test_all_words_give_the_cross_entropy(self):
+        torch.manual_seed(1)
+        teacher, student = torch.log_softmax(torch.randn(2, 20, WORDS), -1)
+        labels = kinglet_torch.read_shards(self.shards(teacher, WORDS), 20)
+        self.assertEqual(labels.at(torch.tensor([0]))[1].exp().sum().item(), 0)
+        found = kinglet_torch.soft_loss(student[:19], *labels.at(torch.arange(1, 20)))
+        expected = torch.nn.functional.cross_entropy(student[:19], teacher[:19].exp())
+        self.assertAlmostEqual(found.item(), expected.item(), delta=1e-3)
+
+    def test_training_by_command(self):
+        """A teacher, a decoder, a plan with bits, and then on from the checkpoint."""
+        text = self.folder / "text.txt"
+        text.write_text("the cat saw the dog\n\nthe dog saw the cat\n" * 8)
+        words = len(train.tokens_of(text))
+        teacher = self.shards(torch.log_softmax(torch.randn(words, 6), -1), 4)
+        common = ["train.py", "--text", text, "--validation", text, "--bptt", "5", "--steps", "8"]
+        self.train(*common, "--decoder", "--width", "16", "--prune", "0.5", "--bits", "6", "--activation-bits", "8",
+                   "--teacher", *teacher, "-o", self.folder / "first.pt")
+        first = kinglet_torch.load(self.folder / "first.pt")
+        for layer in first.model.decoder.layers:
+            self.assertAlmostEqual((layer.qkv.weight == 0).double().mean().item(), 0.5, delta=0.01)
+        self.train(*common, "--from", self.folder / "first.pt", "--steps", "4", "-o", self.folder / "second.pt")
+        for name in ("first", "second"):
+            self.kinglet("convert", self.folder / f"{name}.pt", "-o", self.folder / "m.kgl", "--vocab",
+                         self.folder / f"{name}.vocab.txt")
+
+    def train(self, *arguments):
+        with unittest.mock.patch.object(sys, "argv", [*map(str, arguments)]), contextlib.redirect_stdout(io.StringIO()):
+            train.main()
 
 
 if __name__ == "__main__":

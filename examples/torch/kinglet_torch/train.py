@@ -161,6 +161,7 @@ def main():
     if options.start:
         start = pathlib.Path(options.start)
         model, vocabulary = load(start), start.with_suffix(".vocab.txt").read_text(encoding="utf-8").split("\n")[:-1]
+        model = model.model if isinstance(model, Quantised) else model
         model.dropout.p = options.dropout
     else:
         vocabulary = vocabulary_of(tokens)
