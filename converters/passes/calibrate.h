@@ -72,8 +72,8 @@ Result<SharedModel> OpenInFloats(const std::string& path);
 // dense layers then read fixed point. The model runs over the input as `kinglet score` runs it.
 // REQUIRES: the model has no quantisers, and its backend computes in float.
 // Errors: KINGLET_UNSUPPORTED for a model without a decoder or an encoder; KINGLET_NOT_FINITE if an
-// activation overflows, which names the quantiser; KINGLET_INVALID_ARGUMENT for a quantiser without a
-// range or a range without a quantiser; those of running the model, which name the pair.
+// activation overflows, which names the quantiser; KINGLET_INVALID_ARGUMENT for a quantiser
+// without a range or a range without a quantiser; those of running the model, which name the pair.
 Result<ModelDescription> Calibrated(const SharedModel& model, const CalibrationInput& input,
                                     const RangeRule& rule);
 // Of a model file, as OpenInFloats opens it. Errors: those of opening it, too.

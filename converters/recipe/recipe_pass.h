@@ -64,9 +64,9 @@ struct LowRankPass {
   std::optional<uint64_t> rank;
   double error = 0;  // without a rank: the largest relative error
 };
-// The activation quantisers come from running the model on a text, or have given ranges, as training
-// left them (converters/passes/calibrate.h). Must be the last pass, because it runs the model as the
-// file will store it.
+// The activation quantisers come from running the model on a text, or have given ranges, as
+// training left them (converters/passes/calibrate.h). Must be the last pass, because it runs the
+// model as the file will store it.
 struct CalibratePass {
   std::string text;  // a file, found from the recipe's folder; empty with ranges
   RangeRule rule;

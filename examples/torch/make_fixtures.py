@@ -9,7 +9,6 @@ import random
 import sys
 
 import torch
-
 from kinglet_torch.checkpoint import export, load
 from kinglet_torch.evaluate import compressed, log_probabilities, write_golden
 from kinglet_torch.language_model import LanguageModel
@@ -172,7 +171,7 @@ def fill(model: LanguageModel, random_numbers: torch.Generator):
 
 
 def widen_margins(model: LanguageModel, random_numbers: torch.Generator):
-    """Codes must not depend on rounding: draws the queries again whose best response is hardly above the second best."""
+    """Codes must not depend on rounding: draws those queries again whose best response is hardly above the second."""
     for module in model.modules():
         while isinstance(module, DpqEmbedding):
             best = module.responses(module.queries(torch.arange(len(module.query)))).topk(2).values

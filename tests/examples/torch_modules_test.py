@@ -3,7 +3,7 @@
 
     torch_modules_test.py EXAMPLES_TORCH
 
-Exits with 77 (skipped) where PyTorch or numpy is not installed.
+Exits with 77 (skipped) where PyTorch 2.1 or numpy is not installed.
 """
 import contextlib
 import copy
@@ -18,7 +18,7 @@ import unittest.mock
 
 try:
     import numpy
-    import torch
+    import torch.func
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
@@ -27,8 +27,18 @@ sys.path.insert(0, sys.argv.pop(1) if len(sys.argv) > 1 else
                 str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "torch"))
 
 from kinglet_torch import checkpoint, evaluate, language_model, presets, recipe, train  # noqa: E402
-from kinglet_torch.techniques import adaptive, binned, class_factored, coded, define, dpq, full  # noqa: E402
-from kinglet_torch.techniques import hashing, neural_cache, slim  # noqa: E402
+from kinglet_torch.techniques import (  # noqa: E402
+    adaptive,
+    binned,
+    class_factored,
+    coded,
+    define,
+    dpq,
+    full,
+    hashing,
+    neural_cache,
+    slim,
+)
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "kinglet-torch"
 

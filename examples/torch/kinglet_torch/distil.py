@@ -13,17 +13,18 @@ class SoftLabels:
 
     def at(self, positions):
         """positions [...] -> ids, log-probabilities [..., K]; where nothing is known all are minus infinity."""
-        return (torch.from_numpy(self.ids[positions]).long(), torch.from_numpy(self.log_probabilities[positions]).float())
+        ids, values = self.ids[positions], self.log_probabilities[positions]
+        return torch.from_numpy(ids).long(), torch.from_numpy(values).float()
 
 
 def read_shards(paths: list, tokens: int) -> SoftLabels:
     """Files of rows in any order: `position` [rows], the index in the text of the token that is predicted; `id` and
-    `logprob` [rows, K]. A position of `tokens` or more, such as the one after the text, is left out."""
-    labels = None
+    `logprob` [rows, K]. A position of `tokens` or more, such as the one after the text, is omitted."""
+    with numpy.load(paths[0]) as shard:
+        labels = SoftLabels(tokens, shard["id"].shape[1])
     for path in paths:
         with numpy.load(path) as shard:
             positions, ids, values = shard["position"], shard["id"], shard["logprob"]
-        labels = labels or SoftLabels(tokens, ids.shape[1])
         inside = positions < tokens
         labels.ids[positions[inside]], labels.log_probabilities[positions[inside]] = ids[inside], values[inside]
     return labels

@@ -20,7 +20,7 @@ from .techniques.neural_cache import NeuralCache
 
 @torch.no_grad()
 def log_probabilities(model, ids: list) -> list:
-    """The log-probabilities of ids[1], ids[2], .., each given all before it, of a language model or a `Quantised` one."""
+    """The log-probabilities of ids[1], ids[2], .., each given all before it, by a language model or a `Quantised`."""
     cache, values, state = None, [], None
     config = model.model.config if isinstance(model, Quantised) else model.config
     if "cache" in config:

@@ -1,5 +1,5 @@
-"""A language model of an embedding, LSTM layers or MicroNet's decoder, and a softmax, as its config describes; README.md
-has the keys."""
+"""A language model of an embedding, LSTM layers or MicroNet's decoder, and a softmax, as its config describes;
+README.md has the keys."""
 from torch import nn
 
 from .techniques.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
@@ -68,7 +68,7 @@ class LanguageModel(nn.Module):
             tied if isinstance(tied, nn.ParameterList) else dict(tied.items())))
 
     def forward(self, ids, state=None, at=None):
-        """ids [tokens, batch] -> log-probabilities [tokens, batch, vocabulary], hidden states [tokens, batch, width], and
-        the state to continue with; None means the start of a text. `at` rounds activations (quantise.py)."""
+        """ids [tokens, batch] -> log-probabilities [tokens, batch, vocabulary], hidden states [tokens, batch, width],
+        and the state to continue with; None means the start of a text. `at` rounds activations (quantise.py)."""
         hidden, after = self.context(self.config["scale"] * self.input(ids), state, self.dropout, at)
         return self.output(hidden), hidden, after

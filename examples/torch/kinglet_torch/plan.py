@@ -23,9 +23,11 @@ class Part(NamedTuple):
 
 
 def parts_of(model: LanguageModel) -> list:
-    """[(name in the model file, Part)]. Tensors that are tied, or stored once, have one name. Instead of a Part there is
-    the name of the module whose tensor the converter computes."""
-    parameters, names, found = dict(model.named_parameters(remove_duplicate=False)), {}, []
+    """[(name in the model file, Part)]. Tensors that are tied, or stored once, have one name. Instead of a Part there
+    is the name of the module whose tensor the converter computes."""
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    names: dict = {}
+    found = []
     for name, reference in tensors_of(model.config):
         if "made" in reference:
             found.append((name, reference["made"].rstrip(".")))
@@ -48,13 +50,14 @@ def matching(names: list, patterns: list) -> list:
     rules = [re.compile(".*".join(map(re.escape, pattern.split("*")))) for pattern in patterns]
     found = [name for name in names if any(rule.fullmatch(name) for rule in rules)]
     if not found:
-        raise ValueError(f"plan: {' '.join(patterns)}: expected a tensor's name, such as {names[0]}, found none that fits")
+        raise ValueError(f"plan: {' '.join(patterns)}: expected a tensor's name, such as {names[0]}, "
+                         "found none that fits")
     return found
 
 
 def plan_of(model: LanguageModel, passes: list, folder=".") -> Plan:
-    """What the passes do to the model. How they find scales and ranges is training's own: the largest entry of a row, and
-    the largest activation."""
+    """What the passes do to the model. How they find scales and ranges is training's own: the largest entry of a row,
+    and the largest activation."""
     names = list(dict.fromkeys(name for name, _ in parts_of(model)))
     matrices = [name for name in names if not name.endswith("bias")]
     plan = Plan({}, {})
@@ -75,8 +78,8 @@ def plan_of(model: LanguageModel, passes: list, folder=".") -> Plan:
         elif kind == "calibrate":
             plan = plan._replace(activation_bits=one["bits"], ranges=one.get("ranges", {}))
         else:
-            raise ValueError(f"plan: pass {json.dumps(one)}: expected prune, quantise (a scale for each row) or calibrate, "
-                             "which training can follow; give the other passes to kinglet convert")
+            raise ValueError(f"plan: pass {json.dumps(one)}: expected prune, quantise (a scale for each row) or "
+                             "calibrate, which training can follow; give the other passes to kinglet convert")
     return plan
 
 
@@ -86,8 +89,8 @@ def read_plan(model: LanguageModel, path) -> Plan:
 
 
 def smallest(values, fraction: float):
-    """True at the floor(fraction * size) smallest magnitudes, which convert's prune pass makes zero; of equal ones, at the
-    first."""
+    """True at the floor(fraction * size) smallest magnitudes, which convert's prune pass makes zero; of equal ones, at
+    the first."""
     chosen = torch.zeros(values.numel(), dtype=torch.bool, device=values.device)
     order = values.detach().abs().flatten().argsort(stable=True)
     chosen[order[:math.floor(fraction * values.numel())]] = True
@@ -95,18 +98,20 @@ def smallest(values, fraction: float):
 
 
 class GradualPruning:
-    """Zhu & Gupta 2017, "To prune, or not to prune": from step `begin` to step `end` the sparsity of each tensor grows to
-    its fraction f as f (1 - (1 - t)^3), t from 0 to 1, every `every` steps; then it stays. What is zero stays zero."""
+    """Zhu & Gupta 2017, "To prune, or not to prune": from step `begin` to step `end` the sparsity of each tensor grows
+    to its fraction f as f (1 - (1 - t)^3), t from 0 to 1, every `every` steps; then it stays. What is zero stays zero.
+    """
 
     def __init__(self, model: LanguageModel, fractions: dict, begin: int = 0, end: int = 0, every: int = 1):
         self.begin, self.end, self.every = begin, end, every
         self.parameters = dict(model.named_parameters(remove_duplicate=False))
-        self.parts, seen = [], {}
+        self.parts = []
+        seen: dict = {}
         for name, part in parts_of(model):
             if name not in fractions:
                 continue
             if isinstance(part, str):
-                raise ValueError(f"plan: {name}: the converter computes it from {part}; it cannot be pruned in training")
+                raise ValueError(f"plan: {name}: the converter computes it from {part}; it cannot be pruned here")
             key = id(self.parameters[part.attribute]), str(part.rows)
             if seen.setdefault(key, fractions[name]) != fractions[name]:
                 raise ValueError(f"plan: {name}: expected the fraction {seen[key]} of the tensor that it is tied with, "

@@ -71,7 +71,7 @@ OUTPUTS = {
 
 def class_sizes(words: int) -> list:
     """About sqrt(words) classes whose sizes grow as 1, 2, 3, ...: frequent words in small classes."""
-    sizes = []
+    sizes: list = []
     while sum(sizes) + len(sizes) + 1 < words:
         sizes.append(len(sizes) + 1)
     return sizes + [words - sum(sizes)]

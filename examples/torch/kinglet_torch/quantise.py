@@ -1,5 +1,5 @@
 """Quantisation-aware training with the runtime's numbers: the forward pass has the weights that `kinglet convert` makes
-and the activations that the runtime rounds to (docs/NUMERICS.md), in float32 as there; gradients pass straight through."""
+and the activations that the runtime rounds to (docs/NUMERICS.md), in float32 as there; gradients pass through."""
 import torch
 from torch import nn
 from torch.func import functional_call
@@ -12,7 +12,7 @@ from .techniques.full import straight_through
 
 
 def levels(bits: int, like):
-    """The largest integer, as a tensor: PyTorch divides a number by a tensor with two roundings, two tensors with one."""
+    """The largest integer, as a tensor: PyTorch divides a number by a tensor with two roundings, tensors with one."""
     return torch.tensor(2.0 ** (bits - 1) - 1, device=like.device)
 
 
@@ -39,7 +39,7 @@ def quantised_vector(vector, bits: int):
 
 
 class RoundedRows(nn.Module):
-    """Rounds rows that a module computes: a DeFINE unit's, in float64 as the converter computes them; VQ's sub-vectors."""
+    """Rounds rows that a module computes: a DeFINE unit's, in float64 as the converter has them; VQ's sub-vectors."""
 
     def __init__(self, bits: int):
         super().__init__()
@@ -70,14 +70,15 @@ class RoundedActivation(nn.Module):
 
 
 class Quantised(nn.Module):
-    """A language model that computes with the plan's bits; other tensors stay floats. It trains the model that it is given,
-    whose parameters stay floats, and has no dropout."""
+    """A language model that computes with the plan's bits; other tensors stay floats. It trains the model that it is
+    given, whose parameters stay floats, and has no dropout."""
 
     def __init__(self, model: LanguageModel, plan: Plan):
         super().__init__()
         self.model, self.plan = model, plan
         model.dropout.p = 0.0
-        self.parts, self.made = {}, {}
+        self.parts: dict = {}
+        self.made: dict = {}
         for name, part in parts_of(model):
             if name not in plan.bits:
                 continue
@@ -86,7 +87,8 @@ class Quantised(nn.Module):
                 continue
             module = model.get_submodule(part)
             if isinstance(module, CodedEmbedding):
-                raise ValueError(f"{part}: a model file has codes with a projection in another form, whose rows are rounded")
+                raise ValueError(f"{part}: expected codes without a projection, found codes of which a model file "
+                                 "has another form, whose rows are rounded")
             module.finish = self.made[part] = RoundedRows(plan.bits[name])
         self.ranges = nn.ModuleDict()
         if plan.activation_bits:
@@ -121,11 +123,11 @@ class Quantised(nn.Module):
 
     def passes(self) -> list:
         """The passes with which convert makes the same numbers."""
-        by_bits = {}
+        by_bits: dict = {}
         for name, bits in self.plan.bits.items():
             by_bits.setdefault(bits, []).append(name)
         passes = [{"pass": "quantise", "tensors": names, "bits": bits} for bits, names in by_bits.items()]
         if self.ranges:
-            passes.append({"pass": "calibrate", "bits": self.plan.activation_bits, "ranges":
-                           {point: self.ranges[point.replace(".", "-")].range.item() for point in self.model.context.points}})
+            ranges = {point.replace("-", "."): one.range.item() for point, one in self.ranges.items()}
+            passes.append({"pass": "calibrate", "bits": self.plan.activation_bits, "ranges": ranges})
         return passes

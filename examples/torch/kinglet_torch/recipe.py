@@ -1,5 +1,5 @@
-"""The recipe (docs/RECIPES.md) of a network of `language_model.py`: which blocks `kinglet convert` makes of which tensors,
-and what the model file calls them."""
+"""The recipe (docs/RECIPES.md) of a network of `language_model.py`: which blocks `kinglet convert` makes of which
+tensors, and what the model file calls them."""
 
 
 def recipe_of(config: dict) -> dict:
@@ -34,8 +34,8 @@ def untied(config: dict) -> dict:
 
 
 def tensors_of(config: dict) -> list:
-    """(name in the model file, reference) of all tensors that passes may change, in the file's order, as if nothing was
-    tied. A reference has "tensor", or instead "made" with the prefix of a module whose tensor the converter computes."""
+    """(name in the model file, reference) of all tensors that passes may change, as if nothing was tied. A reference
+    has "tensor", or instead "made" with the prefix of a module whose tensor the converter computes."""
     recipe, found = untied(config), []
 
     def add(name, reference):
@@ -64,7 +64,7 @@ def tensors_of(config: dict) -> list:
         for name, part in (("input", "ih"), ("recurrent", "hh")):
             for kind in ("weight", "bias"):
                 add(f"recurrent.{i}.{name}_{kind}", f"lstm.{i}.{kind}_{part}_l0")
-    layers = recipe["transformer"]["layers"] if "transformer" in recipe else {"count": 0}
+    layers: dict = recipe["transformer"]["layers"] if "transformer" in recipe else {"count": 0}
     for i in range(layers["count"]):
         for name, reference in layers["each"].items():
             if "norm" not in name:
@@ -83,8 +83,9 @@ def tensors_of(config: dict) -> list:
 
 def transformer(config: dict, width: int) -> dict:
     names = {"attention_norm_gain": "ln1.weight", "attention_norm_bias": "ln1.bias", "qkv_weight": "qkv.weight",
-             "qkv_bias": "qkv.bias", "positions": "pos_emb", "out_weight": "out.weight", "inner_norm_gain": "ln2.weight",
-             "inner_norm_bias": "ln2.bias", "inner_weight": "fc.0.weight", "inner_bias": "fc.0.bias",
+             "qkv_bias": "qkv.bias", "positions": "pos_emb", "out_weight": "out.weight",
+             "inner_norm_gain": "ln2.weight", "inner_norm_bias": "ln2.bias",
+             "inner_weight": "fc.0.weight", "inner_bias": "fc.0.bias",
              "outer_weight": "fc.3.weight", "outer_bias": "fc.3.bias"}
     return {"layout": "out_in", "qkv_rows": "heads", "width": width,
             **{key: config[key] for key in ("heads", "key_size", "value_size", "window", "start")},
@@ -145,7 +146,7 @@ def hashed(prefix: str, words: int, positions: int, seed: int, pools) -> dict:
 
 
 def band_of(config: dict, prefix: str, band: int) -> dict:
-    made = {"table": f"{prefix}tables.{band}"}
+    made: dict = {"table": f"{prefix}tables.{band}"}
     if band > 0 or config["project_first"]:
         made["projection"] = matrix(f"{prefix}projections.{band}")
     return made
@@ -179,7 +180,7 @@ def dpq_of(config: dict, prefix: str) -> dict:
 
 
 def coded_of(config: dict, prefix: str) -> dict:
-    codes = {"codebook": prefix + "codebook", "pools": "one" if config["shared"] else "each"}
+    codes: dict = {"codebook": prefix + "codebook", "pools": "one" if config["shared"] else "each"}
     if config["learned"]:
         codes["logits"] = prefix + "code_logits"
     else:
@@ -205,6 +206,7 @@ def coded_of(config: dict, prefix: str) -> dict:
 
 def softmax_of(config: dict, words: int) -> dict:
     kind = config["kind"]
+    softmax: dict
     if kind == "adaptive":
         return adaptive(config)
     if kind == "class_factored":
@@ -233,7 +235,7 @@ def slim_table(config: dict, words: int) -> dict:
 def adaptive(config: dict) -> dict:
     parts = []
     for b in range(len(config["band_widths"])):
-        part = {"table": f"output.tables.{b}"}
+        part: dict = {"table": f"output.tables.{b}"}
         if b > 0 or config["project_first"]:
             part["projection"] = {"tensor": f"output.projections.{b}", "transpose": True}
         if config["bias"]:

@@ -54,9 +54,9 @@ def penalty_of(model: LanguageModel):
 
 
 def train(model: LanguageModel, ids: torch.Tensor, plan: Plan, options, teacher=None):
-    """Truncated backpropagation through time: the state goes from one window to the next, gradients do not. From a quarter
-    to three quarters of the steps the plan's tensors are pruned; in the last quarter the model computes with its bits.
-    Gives the model back, `Quantised` if the plan has bits."""
+    """Truncated backpropagation through time: the state goes from one window to the next, gradients do not. From a
+    quarter to three quarters of the steps the plan's tensors are pruned; in the last quarter the model computes with
+    its bits. Gives the model back, `Quantised` if the plan has bits."""
     length = len(ids) // options.batch
     stream = ids[:length * options.batch].view(options.batch, -1).t()
     places = torch.arange(length * options.batch).view(options.batch, -1).t()
@@ -129,9 +129,9 @@ def main():
     parser.add_argument("--output", choices=OUTPUTS, default="full")
     parser.add_argument("--tied", nargs="*", default=[], help="parameters that input and output share")
     parser.add_argument("--decoder", action="store_true", help="MicroNet's decoder instead of LSTM layers")
-    parser.add_argument("--from", dest="start", metavar="CHECKPOINT", help="train this one on, with its config and vocabulary")
+    parser.add_argument("--from", dest="start", metavar="CHECKPOINT", help="train this one, with its vocabulary, on")
     parser.add_argument("--plan", help="a recipe whose passes prune and quantise, such as `kinglet plan` writes")
-    parser.add_argument("--prune", type=float, default=0.0, help="or the share of the matrices of layers that become zero,")
+    parser.add_argument("--prune", type=float, default=0.0, help="or the share of layers' matrices that becomes zero,")
     parser.add_argument("--bits", type=int, default=0, help="the bits of all weights,")
     parser.add_argument("--activation-bits", type=int, default=0, help="and those of activations; 0: floats")
     parser.add_argument("--teacher", nargs="*", default=[], help="soft labels of the text's tokens: distil.py")

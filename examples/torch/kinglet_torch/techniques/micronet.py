@@ -1,5 +1,5 @@
-"""MicroNet's decoder (Yan et al. 2020, "MicroNet for Efficient Language Modeling"): attention over a sliding window, with a
-trained column for each of its slots."""
+"""MicroNet's decoder (Yan et al. 2020, "MicroNet for Efficient Language Modeling"): attention over a sliding window,
+with a trained column for each of its slots."""
 import torch
 from torch import nn
 
@@ -11,7 +11,7 @@ class Layer(nn.Module):
         self.heads, self.window = heads, window
         self.ln1 = nn.LayerNorm(width)
         self.qkv = nn.Linear(width, heads * sum(self.sizes))  # head by head: query, key, value
-        self.pos_emb = nn.Parameter(0.1 * torch.randn(key_size, window))  # of all heads; the last column is the token's own
+        self.pos_emb = nn.Parameter(0.1 * torch.randn(key_size, window))  # of all heads; the last slot is the token's
         self.out = nn.Linear(heads * value_size, width, bias=False)
         self.ln2 = nn.LayerNorm(width)
         self.fc = nn.Sequential(nn.Linear(width, inner), nn.ReLU(), nn.Identity(), nn.Linear(inner, width))
