@@ -9,6 +9,7 @@ Exits with 77 (skipped) where PyTorch 2.1 or numpy is not installed.
 import contextlib
 import io
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -24,7 +25,7 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
 
-FOLDER, KINGLET = sys.argv[1:3]
+FOLDER, KINGLET = map(os.path.abspath, sys.argv[1:3])
 del sys.argv[1:3]
 sys.path.insert(0, FOLDER)
 
@@ -59,6 +60,16 @@ def networks():
         yield "low rank, tied", network("low_rank", "low_rank", context, ["table", "projection"])
     yield "zeros, cache", network("full", "full", {"decoder": dict(DECODER["decoder"], start="zeros")},
                                   cache={"capacity": 6, "theta": 0.4, "lambda": 0.2})
+
+
+@contextlib.contextmanager
+def in_folder(folder):
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 class WithFolder(unittest.TestCase):
@@ -315,6 +326,26 @@ class Distillation(WithFolder):
         for name in ("first", "second"):
             self.kinglet("convert", self.folder / f"{name}.pt", "-o", self.folder / "m.kgl", "--vocab",
                          self.folder / f"{name}.vocab.txt")
+
+    def test_the_commands_of_readme(self):
+        """The block about plans, with a smaller text, size and number of steps."""
+        text = "the cat saw the dog\n\nthe dog saw the cat\n" * 8
+        for name in ("train.txt", "valid.txt"):
+            (self.folder / name).write_text(text)
+        self.train("train.py", "--text", self.folder / "train.txt", "--validation", self.folder / "valid.txt", "--bptt",
+                   "5", "--steps", "4", "--width", "16", "--units", "8", "-o", self.folder / "model.pt")
+        readme = (pathlib.Path(FOLDER) / "README.md").read_text()
+        commands = next(block for block in readme.split("```") if "kinglet sensitivity" in block).strip().splitlines()
+        self.assertEqual(len(commands), 4)
+        with in_folder(self.folder):
+            for line in commands:
+                command, *arguments = line.replace("200000", "6000").split()
+                if command == "kinglet-train":
+                    self.train(command, *arguments, "--steps", "8", "--bptt", "5")
+                else:
+                    self.kinglet(*arguments)
+        passes = json.loads((self.folder / "small.recipe.json").read_text())["passes"]
+        self.assertEqual({one["pass"] for one in passes}, {"quantise"})
 
     def train(self, *arguments):
         with unittest.mock.patch.object(sys, "argv", [*map(str, arguments)]), contextlib.redirect_stdout(io.StringIO()):
