@@ -310,6 +310,22 @@ class Distillation(WithFolder):
         expected = torch.nn.functional.cross_entropy(student[:19], teacher[:19].exp())
         self.assertAlmostEqual(found.item(), expected.item(), delta=1e-3)
 
+    def test_labels_of_the_command(self):
+        if "--out" not in self.kinglet("predict", "--help"):
+            self.skipTest("this kinglet predict has no --out")
+        teacher = network("full", "full", LSTM)
+        file = self.convert(teacher)
+        self.kinglet("predict", file, "--ids", self.folder / "ids.txt", "--top", "3", "--lanes", "1", "--shard-tokens",
+                     "8", "--out", self.folder / "labels.npz")
+        paths = sorted(self.folder.glob("labels*.npz"))
+        self.assertGreater(len(paths), 1)
+        labels = kinglet_torch.read_shards(paths, len(self.ids))
+        log_p = teacher(torch.tensor(self.ids)[:, None])[0][:-1, 0]
+        expected = log_p.topk(3)
+        ids, values = labels.at(torch.arange(1, len(self.ids)))
+        self.assertTrue(torch.equal(ids, expected.indices))
+        self.assertLess((values - expected.values).abs().max().item(), 0.01)
+
     def test_training_by_command(self):
         """A teacher, a decoder, a plan with bits, and then on from the checkpoint."""
         text = self.folder / "text.txt"
