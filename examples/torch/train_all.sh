@@ -12,7 +12,7 @@ train() {
   shift
   if [ -e "$folder/$name.pt" ]; then return; fi
   echo "$name: kinglet-train $*"
-  PYTHONPATH="$here" "$python" -m kinglet_torch.train "$@" -o "$folder/$name.part.pt"
+  PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}" "$python" -m kinglet_torch.train "$@" -o "$folder/$name.part.pt"
   mv "$folder/$name.part.vocab.txt" "$folder/$name.vocab.txt"
   mv "$folder/$name.part.recipe.json" "$folder/$name.recipe.json"
   rm "$folder/$name.part.tokens.txt"

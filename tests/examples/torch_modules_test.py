@@ -403,6 +403,21 @@ class Composition(WithSeed):
                     self.assertEqual(golden[position - 1][:2], [str(position), str(ids[position])])
                     self.assertAlmostEqual(float(golden[position - 1][2]), value, delta=1e-9)
 
+    def test_golden_values_of_a_plan(self):
+        """`everything` pruned and rounded by the passes of the recipe whose conversion the fixture's values check."""
+        folder, plan = FIXTURES / "everything", FIXTURES.parents[2] / "examples" / "recipes" / "everything.json"
+        with tempfile.TemporaryDirectory() as made:
+            arguments = ["kinglet-evaluate", folder / "model.pt", "--ids", folder / "tokens.txt", "--golden",
+                         made + "/golden.tsv", "--plan", plan]
+            with unittest.mock.patch.object(sys, "argv", [*map(str, arguments)]), \
+                    contextlib.redirect_stdout(io.StringIO()):
+                evaluate.main()
+            found = [line.split("\t") for line in pathlib.Path(made, "golden.tsv").read_text().splitlines()]
+        golden = [line.split("\t") for line in (folder / "golden_9bit_f64.tsv").read_text().splitlines()]
+        self.assertEqual([line[:2] for line in found], [line[:2] for line in golden])
+        for ours, theirs in zip(found, golden):
+            self.assertAlmostEqual(float(ours[2]), float(theirs[2]), delta=1e-9)
+
     def test_recipes_of_the_fixtures_are_those_of_their_configs(self):
         for path in sorted(FIXTURES.glob("*/model.pt")):
             with self.subTest(path.parent.name):
