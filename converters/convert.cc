@@ -435,7 +435,9 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   TensorPasses tensor_passes({options.prune, options.bits, options.scale_by}, model);
   KINGLET_RETURN_IF_ERROR(ApplyPasses(options, recipe, model, tensor_passes));
   CalibrationInput calibration;
-  if (model.calibration) {
+  if (model.calibration && !model.calibration->ranges.empty()) {
+    calibration.ranges = model.calibration->ranges;
+  } else if (model.calibration) {
     KINGLET_ASSIGN_OR_RETURN(
         calibration, ReadCalibration(model.calibration->path, draft.description, draft.vocabulary,
                                      draft.tokenizer));
@@ -451,7 +453,9 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   summary.prunable = NamesOf(model.prunable, draft);
   KINGLET_ASSIGN_OR_RETURN(NewFile written, WritePacked(std::move(draft), tensor_passes, options));
   if (model.calibration) {
-    Report(options, "running the model on " + model.calibration->path);
+    if (calibration.ranges.empty()) {
+      Report(options, "running the model on " + model.calibration->path);
+    }
     KINGLET_ASSIGN_OR_RETURN(written, WriteCalibrated(written.temporary_path(), calibration,
                                                       model.calibration->rule, options.output));
   }

@@ -16,7 +16,7 @@ import time
 import torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "torch"))
-from language_model import LanguageModel, load, save  # noqa: E402
+from kinglet_torch import LanguageModel, export, load  # noqa: E402
 
 
 def make(path: str, ids_path: str):
@@ -29,7 +29,7 @@ def make(path: str, ids_path: str):
     model = LanguageModel(config)
     for parameter in model.lstm.parameters():  # as an LSTM of the PTB recipes begins: gates that open
         torch.nn.init.uniform_(parameter, -0.04, 0.04)
-    save(model, path)
+    export(model, path)
     words_path = path + ".vocab.txt"
     with open(words_path, "w") as file:
         file.writelines("<eos>\n" if word == 0 else f"w{word}\n" for word in range(words))

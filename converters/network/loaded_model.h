@@ -49,8 +49,9 @@ struct LoadedModel {
   std::vector<StandIn> stand_ins;
   // How the model is calibrated once its tensors are packed. A recipe's passes set it.
   struct Calibration {
-    std::string path;  // as ReadCalibration's
+    std::string path;  // as ReadCalibration's; empty with ranges
     RangeRule rule;
+    std::map<std::string, float> ranges = {};  // CalibrationInput::ranges
   };
   std::optional<Calibration> calibration;
   // Float32 tensors that become integers when the calibration's text was run in floats. A recipe's

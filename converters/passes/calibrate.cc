@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -252,13 +253,71 @@ Status Feed(const CalibrationInput& input, const ModelDescription& description, 
   return {};
 }
 
+int BitsAt(const QuantiserPoint& point, int bits) {
+  return point.slots > 0 ? AttentionWeightBits(point.slots, bits) : bits;
+}
+
+// The name of each quantiser of a description (CalibrationInput::ranges).
+struct QuantiserNames : PartsVisitor<QuantiserNames> {
+  std::string path;
+  std::unordered_map<const ActivationQuantiser*, std::string> names;
+
+  void Quantiser(const char* name, const ActivationQuantiser& quantiser) {
+    names.emplace(&quantiser, path + "." + name);
+  }
+  void Quantiser(const char* name, const std::optional<ActivationQuantiser>& quantiser) {
+    if (quantiser) Quantiser(name, *quantiser);
+  }
+  template <class T>
+  void Quantisers(const char* /*name*/, const std::optional<T>& quantisers) {
+    if (quantisers) Fields(*quantisers, *this);
+  }
+  void Part(const std::string& name, const auto& part) {
+    const std::string outer = std::exchange(path, path + "." + name);
+    PartsVisitor::Part(name.c_str(), part);
+    path = outer;
+  }
+  void List(const char* name, const auto& parts, size_t /*most*/) {
+    for (size_t i = 0; i < parts.size(); ++i) Part(name + ("." + std::to_string(i)), parts[i]);
+  }
+};
+
+// The given ranges as what was seen.
+Result<Seen> Given(const ModelDescription& description, const std::vector<QuantiserPoint>& points,
+                   const std::map<std::string, float>& ranges, int bits) {
+  QuantiserNames named;
+  for (const Block& block : description.blocks) {
+    named.path = NameOf(block);
+    std::visit([&named](const auto& value) { Fields(value, named); }, block);
+  }
+  Seen seen;
+  std::set<std::string> used;
+  for (const QuantiserPoint& point : points) {
+    const std::string& name = named.names.at(point.quantiser);
+    const auto range = ranges.find(name);
+    if (range == ranges.end()) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "calibration", name, "its range", "none");
+    }
+    used.insert(name);
+    SeenValues& values = seen[point.quantiser];
+    values.bits = BitsAt(point, bits);
+    values.magnitudes.Add({&range->second, 1});
+  }
+  for (const auto& [name, range] : ranges) {
+    if (used.contains(name)) continue;
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "calibration", name,
+                           "the name of a quantiser, such as " + *used.begin(), "another name");
+  }
+  return seen;
+}
+
 Result<Seen> Measure(const SharedModel& model, const std::vector<QuantiserPoint>& points,
                      const CalibrationInput& input, int bits) {
   Seen seen;
   std::unordered_map<const Node*, std::vector<std::pair<Slot, Magnitudes*>>> of_nodes;
   for (const QuantiserPoint& point : points) {
     SeenValues& values = seen[point.quantiser];
-    values.bits = point.slots > 0 ? AttentionWeightBits(point.slots, bits) : bits;
+    values.bits = BitsAt(point, bits);
     of_nodes[&model->plan().nodes[point.node]].emplace_back(
         model->layout().slots[static_cast<size_t>(point.buffer)], &values.magnitudes);
   }
@@ -296,7 +355,9 @@ Result<ModelDescription> Calibrated(const SharedModel& model, const CalibrationI
                            "none");
   }
   ShareQuantisers(description, points);
-  KINGLET_ASSIGN_OR_RETURN(const Seen seen, Measure(model, points, input, rule.bits));
+  KINGLET_ASSIGN_OR_RETURN(
+      const Seen seen, input.ranges.empty() ? Measure(model, points, input, rule.bits)
+                                            : Given(description, points, input.ranges, rule.bits));
   std::string overflow;
   for (Block& block : description.blocks) {
     QuantiserSetter setter(seen, rule, "block " + NameOf(block));

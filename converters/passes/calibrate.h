@@ -6,6 +6,7 @@
 #define KINGLET_CONVERTERS_PASSES_CALIBRATE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -48,6 +49,9 @@ struct CalibrationInput {
   std::vector<uint32_t> tokens = {};
   std::vector<SentencePair> pairs = {};
   std::vector<MaskedText> texts = {};
+  // Instead of all these, the range of each quantiser, by its path of fields in `kinglet inspect
+  // --json` without "quantisers": "recurrent.layers.0.output". Nothing runs then.
+  std::map<std::string, float> ranges = {};
   std::vector<std::string> notes = {};  // for the user
 };
 // Reads a text, or, for a model with an encoder, pairs of ids (converters/texts/pair_file.h).
@@ -68,7 +72,8 @@ Result<SharedModel> OpenInFloats(const std::string& path);
 // dense layers then read fixed point. The model runs over the input as `kinglet score` runs it.
 // REQUIRES: the model has no quantisers, and its backend computes in float.
 // Errors: KINGLET_UNSUPPORTED for a model without a decoder or an encoder; KINGLET_NOT_FINITE if an
-// activation overflows, which names the quantiser; those of running the model, which name the pair.
+// activation overflows, which names the quantiser; KINGLET_INVALID_ARGUMENT for a quantiser
+// without a range or a range without a quantiser; those of running the model, which name the pair.
 Result<ModelDescription> Calibrated(const SharedModel& model, const CalibrationInput& input,
                                     const RangeRule& rule);
 // Of a model file, as OpenInFloats opens it. Errors: those of opening it, too.

@@ -213,10 +213,12 @@ class PassRunner {
                       "floats");
       }
     }
-    KINGLET_ASSIGN_OR_RETURN(
-        std::string path,
-        around_.folder.File("/passes/" + std::to_string(index_) + "/text", pass.text));
-    model_.calibration = LoadedModel::Calibration{std::move(path), pass.rule};
+    std::string path;
+    if (pass.ranges.empty()) {
+      KINGLET_ASSIGN_OR_RETURN(
+          path, around_.folder.File("/passes/" + std::to_string(index_) + "/text", pass.text));
+    }
+    model_.calibration = LoadedModel::Calibration{std::move(path), pass.rule, pass.ranges};
     return {};
   }
 
@@ -361,10 +363,14 @@ Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const PassSurrou
     KINGLET_ASSIGN_OR_RETURN(const PassRecipe pass, WithFractions(passes[i], i, around.folder));
     KINGLET_RETURN_IF_ERROR(std::visit(PassRunner(pass, i, around, model), pass.form));
   }
-  if (model.rounded_with_feedback.empty() || model.calibration) return {};
+  if (model.rounded_with_feedback.empty() ||
+      (model.calibration && model.calibration->ranges.empty())) {
+    return {};
+  }
   const TensorId id = model.rounded_with_feedback.begin()->first;
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", model.draft.tensors[id].name,
-                         "a calibrate pass, on whose text rounding by feedback runs", "none");
+                         "a calibrate pass, on whose text rounding by feedback runs",
+                         model.calibration ? "one with ranges" : "none");
 }
 
 void RoundWithFeedback(const InputMoments& moments, size_t threads, LoadedModel& model) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "format/encoding.h"
@@ -153,12 +154,35 @@ Result<PassForm> ParseLowRank(const RecipeNode& node) {
   return PassForm(pass);
 }
 
+Result<std::map<std::string, float>> ParseRanges(const RecipeNode& node) {
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::string> names, node.Keys());
+  if (names.empty()) return node.Refuse("a range for each quantiser", "none");
+  std::map<std::string, float> ranges;
+  for (const std::string& name : names) {
+    KINGLET_ASSIGN_OR_RETURN(const RecipeNode range, node.Get(name));
+    KINGLET_ASSIGN_OR_RETURN(const double value, range.Number());
+    const auto rounded = static_cast<float>(value);
+    if (!(value >= 0 && std::isfinite(rounded))) {
+      return range.Refuse("a range of 0 or more, finite in float32", range.Outline());
+    }
+    ranges.emplace(name, rounded);
+  }
+  return ranges;
+}
+
 Result<PassForm> ParseCalibrate(const RecipeNode& node) {
-  KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "text", "bits", "range_by", "percentile"}));
+  KINGLET_RETURN_IF_ERROR(
+      node.CheckKeys({"pass", "text", "ranges", "bits", "range_by", "percentile"}));
   CalibratePass pass;
+  KINGLET_ASSIGN_OR_RETURN(pass.rule.bits, ReadBits(node));
+  // The largest magnitude of each quantiser that a network was trained with.
+  if (const auto ranges = node.Find("ranges")) {
+    KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "ranges", "bits"}));
+    KINGLET_ASSIGN_OR_RETURN(pass.ranges, ParseRanges(*ranges));
+    return PassForm(std::move(pass));
+  }
   // The file with the text that the model runs on.
   KINGLET_ASSIGN_OR_RETURN(pass.text, node.TextAt("text"));
-  KINGLET_ASSIGN_OR_RETURN(pass.rule.bits, ReadBits(node));
   // Whether ranges are the largest magnitudes, a percentile of them, or of least squared error.
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "range_by", kRangeRuleNames, pass.rule.by));
   // The percentile: how many percent of the magnitudes lie within a range.

@@ -4,6 +4,7 @@
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_PASS_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,11 +64,13 @@ struct LowRankPass {
   std::optional<uint64_t> rank;
   double error = 0;  // without a rank: the largest relative error
 };
-// The activation quantisers come from running the model on a text (converters/passes/calibrate.h).
-// Must be the last pass, because it runs the model as the file will store it.
+// The activation quantisers come from running the model on a text, or have given ranges, as
+// training left them (converters/passes/calibrate.h). Must be the last pass, because it runs the
+// model as the file will store it.
 struct CalibratePass {
-  std::string text;  // a file, found from the recipe's folder
+  std::string text;  // a file, found from the recipe's folder; empty with ranges
   RangeRule rule;
+  std::map<std::string, float> ranges = {};  // by the quantiser's name
 };
 
 struct PassRecipe {

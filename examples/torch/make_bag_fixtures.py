@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tests/data/bag-classifier: classifiers of word lists with random weights, lists, and what PyTorch makes of them
-in float64. Two runs write the same bytes.
+"""Writes tests/data/bag-classifier: classifiers of word lists with random weights, lists, and what PyTorch makes of
+them in float64. Two runs write the same bytes.
 
     make_bag_fixtures.py [FOLDER]
 
-A folder has model.pt (the state dict), recipe.json, lists.txt (word ids, a list in each line), logits_f64.tsv (a line for
-each list) and vectors_f64.tsv (a line for each word).
+A folder has model.pt (the state dict), recipe.json, lists.txt (word ids, a list in each line), logits_f64.tsv (a line
+for each list) and vectors_f64.tsv (a line for each word).
 """
 import json
 import pathlib
@@ -13,11 +13,10 @@ import random
 import sys
 
 import torch
-
-from bag_classifier import BagClassifier
+from kinglet_torch.bag_classifier import BagClassifier
+from kinglet_torch.techniques.dpq import DpqEmbedding
+from kinglet_torch.techniques.full import FullEmbedding
 from make_fixtures import fill, widen_margins
-from techniques.dpq import DpqEmbedding
-from techniques.full import FullEmbedding
 
 HERE = pathlib.Path(__file__).resolve().parent
 WORDS, WIDTH, CLASSES = 100, 12, 4

@@ -9,14 +9,13 @@ import random
 import sys
 
 import torch
-
-from evaluate import log_probabilities, write_golden
-from language_model import LanguageModel, load, save
-from quantise import compress
-from techniques.coded import CodedEmbedding
-from techniques.define import hgt_layers
-from techniques.dpq import DpqEmbedding
-from train import lstm_masks
+from kinglet_torch.checkpoint import export, load
+from kinglet_torch.evaluate import compressed, log_probabilities, write_golden
+from kinglet_torch.language_model import LanguageModel
+from kinglet_torch.plan import GradualPruning, plan_of, read_plan
+from kinglet_torch.techniques.coded import CodedEmbedding
+from kinglet_torch.techniques.define import hgt_layers
+from kinglet_torch.techniques.dpq import DpqEmbedding
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOKENS = 48
@@ -172,7 +171,7 @@ def fill(model: LanguageModel, random_numbers: torch.Generator):
 
 
 def widen_margins(model: LanguageModel, random_numbers: torch.Generator):
-    """Codes must not depend on rounding: draws the queries again whose best response is hardly above the second best."""
+    """Codes must not depend on rounding: draws those queries again whose best response is hardly above the second."""
     for module in model.modules():
         while isinstance(module, DpqEmbedding):
             best = module.responses(module.queries(torch.arange(len(module.query)))).topk(2).values
@@ -197,18 +196,19 @@ def write(folder: pathlib.Path, name: str):
     with torch.no_grad():
         fill(model, random_numbers)
         widen_margins(model, random_numbers)
-        for matrix, mask in lstm_masks(model, pruned):
-            matrix *= mask
+    layers = [{"pass": "prune", "tensors": ["recurrent.*weight"], "fraction": pruned}]
+    GradualPruning(model, plan_of(model, layers).fractions).step(0)
     folder = folder / name
     folder.mkdir(parents=True, exist_ok=True)
-    save(model, folder / "model.pt")
+    export(model, folder / "model.pt")
     sharp = load(folder / "model.pt").double()
     ids = token_ids(config["vocabulary"], random.Random(seed))
     (folder / "tokens.txt").write_text(" ".join(map(str, ids)) + "\n")
     values = log_probabilities(sharp, ids)
     write_golden(folder / "golden_f64.tsv", ids, values)
     if name == "everything":  # and what the recipe examples/recipes/everything.json makes of it
-        values = log_probabilities(compress(load(folder / "model.pt"), share=0.5, bits=9), ids)
+        plan = read_plan(model, HERE.parent / "recipes" / "everything.json")
+        values = log_probabilities(compressed(load(folder / "model.pt"), plan).double(), ids)
         write_golden(folder / "golden_9bit_f64.tsv", ids, values)
     print(f"{name}: {(folder / 'model.pt').stat().st_size} bytes, {min(values):.2f} .. {max(values):.2f}")
 

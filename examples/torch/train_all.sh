@@ -11,8 +11,8 @@ train() {
   name=$1
   shift
   if [ -e "$folder/$name.pt" ]; then return; fi
-  echo "$name: train.py $*"
-  "$python" "$here/train.py" "$@" -o "$folder/$name.part.pt"
+  echo "$name: kinglet-train $*"
+  PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}" "$python" -m kinglet_torch.train "$@" -o "$folder/$name.part.pt"
   mv "$folder/$name.part.vocab.txt" "$folder/$name.vocab.txt"
   mv "$folder/$name.part.recipe.json" "$folder/$name.recipe.json"
   rm "$folder/$name.part.tokens.txt"

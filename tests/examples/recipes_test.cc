@@ -171,7 +171,7 @@ TEST(ReferenceDefine, EqualsPyTorchWithItsUnitKept) {
 
 // A cached DeFINE unit, DPQ codes, pruned LSTM layers, a slim softmax and the neural cache, all of
 // 9 bits. The golden values are of the PyTorch modules with the same pruned and quantised weights,
-// to which examples/torch/quantise.py applied the rules itself.
+// to which the package of examples/torch applied the rules itself.
 class Everything : public testing::Test {
  protected:
   const std::string data_ = KINGLET_TEST_DATA "/kinglet-torch/everything";

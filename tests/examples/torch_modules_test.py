@@ -3,7 +3,7 @@
 
     torch_modules_test.py EXAMPLES_TORCH
 
-Exits with 77 (skipped) where PyTorch or numpy is not installed.
+Exits with 77 (skipped) where PyTorch 2.1 or numpy is not installed.
 """
 import contextlib
 import copy
@@ -18,7 +18,7 @@ import unittest.mock
 
 try:
     import numpy
-    import torch
+    import torch.func
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)
@@ -26,13 +26,19 @@ except ImportError as missing:
 sys.path.insert(0, sys.argv.pop(1) if len(sys.argv) > 1 else
                 str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "torch"))
 
-import evaluate  # noqa: E402
-import language_model  # noqa: E402
-import presets  # noqa: E402
-import recipe  # noqa: E402
-import train  # noqa: E402
-from techniques import adaptive, binned, class_factored, coded, define, dpq, full  # noqa: E402
-from techniques import hashing, neural_cache, slim  # noqa: E402
+from kinglet_torch import checkpoint, evaluate, language_model, presets, recipe, train  # noqa: E402
+from kinglet_torch.techniques import (  # noqa: E402
+    adaptive,
+    binned,
+    class_factored,
+    coded,
+    define,
+    dpq,
+    full,
+    hashing,
+    neural_cache,
+    slim,
+)
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "kinglet-torch"
 
@@ -356,7 +362,7 @@ class Composition(WithSeed):
                 optimiser = torch.optim.Adam(model.parameters(), 0.02)
                 losses = []
                 for _ in range(12):
-                    log_p = model.output(model(ids[:-1])[0])
+                    log_p = model(ids[:-1])[0]
                     loss = torch.nn.functional.nll_loss(log_p.flatten(0, 1), ids[1:].flatten())
                     losses.append(loss.item())
                     optimiser.zero_grad()
@@ -364,11 +370,11 @@ class Composition(WithSeed):
                     optimiser.step()
                 self.assertLess(losses[-1], losses[0])
                 path = pathlib.Path(folder) / "model.pt"
-                language_model.save(model, path)
+                checkpoint.export(model, path)
                 stream = ids[:, 0].tolist()
-                again = language_model.load(path)
+                again = checkpoint.load(path)
                 values = evaluate.log_probabilities(again, stream)
-                whole = again.output(again(ids[:, :1])[0])[:, 0]
+                whole = again(ids[:, :1])[0][:, 0]
                 expected = [whole[t, stream[t + 1]].item() for t in range(len(stream) - 1)]
                 self.assertLess(max(abs(a - b) for a, b in zip(values, expected)), 1e-12)
 
@@ -392,23 +398,38 @@ class Composition(WithSeed):
             with self.subTest(folder.name):
                 ids = [int(token) for token in (folder / "tokens.txt").read_text().split()][:20]
                 golden = [line.split("\t") for line in (folder / "golden_f64.tsv").read_text().splitlines()]
-                values = evaluate.log_probabilities(language_model.load(folder / "model.pt").double(), ids)
+                values = evaluate.log_probabilities(checkpoint.load(folder / "model.pt").double(), ids)
                 for position, value in enumerate(values, 1):
                     self.assertEqual(golden[position - 1][:2], [str(position), str(ids[position])])
                     self.assertAlmostEqual(float(golden[position - 1][2]), value, delta=1e-9)
 
+    def test_golden_values_of_a_plan(self):
+        """`everything` pruned and rounded by the passes of the recipe whose conversion the fixture's values check."""
+        folder, plan = FIXTURES / "everything", FIXTURES.parents[2] / "examples" / "recipes" / "everything.json"
+        with tempfile.TemporaryDirectory() as made:
+            arguments = ["kinglet-evaluate", folder / "model.pt", "--ids", folder / "tokens.txt", "--golden",
+                         made + "/golden.tsv", "--plan", plan]
+            with unittest.mock.patch.object(sys, "argv", [*map(str, arguments)]), \
+                    contextlib.redirect_stdout(io.StringIO()):
+                evaluate.main()
+            found = [line.split("\t") for line in pathlib.Path(made, "golden.tsv").read_text().splitlines()]
+        golden = [line.split("\t") for line in (folder / "golden_9bit_f64.tsv").read_text().splitlines()]
+        self.assertEqual([line[:2] for line in found], [line[:2] for line in golden])
+        for ours, theirs in zip(found, golden):
+            self.assertAlmostEqual(float(ours[2]), float(theirs[2]), delta=1e-9)
+
     def test_recipes_of_the_fixtures_are_those_of_their_configs(self):
-        for checkpoint in sorted(FIXTURES.glob("*/model.pt")):
-            with self.subTest(checkpoint.parent.name):
-                config = torch.load(checkpoint)["config"]
-                self.assertEqual(json.loads(recipe.path_next_to(checkpoint).read_text()), recipe.recipe_of(config))
+        for path in sorted(FIXTURES.glob("*/model.pt")):
+            with self.subTest(path.parent.name):
+                config = torch.load(path)["config"]
+                self.assertEqual(json.loads(checkpoint.recipe_path(path).read_text()), recipe.recipe_of(config))
 
     def test_saving_writes_a_recipe_beside_the_weights(self):
         config = {"vocabulary": 20, "scale": 2.5, "tied": ["table"], "input": {"kind": "full", "width": 4},
                   "lstm": {"units": [8, 4]}, "output": {"kind": "full", "bias": False},
                   "cache": {"capacity": 3, "theta": 0.5, "lambda": 0.25}}
         with tempfile.TemporaryDirectory() as folder:
-            language_model.save(language_model.LanguageModel(config), folder + "/small.pt")
+            checkpoint.export(language_model.LanguageModel(config), folder + "/small.pt")
             found = json.loads((pathlib.Path(folder) / "small.recipe.json").read_text())
         self.assertEqual(found, {
             "embedding": {"scale": 2.5, "bins": [{"table": "input.table"}]},
@@ -429,7 +450,7 @@ class Composition(WithSeed):
         with tempfile.TemporaryDirectory() as folder:
             torch.save({"format": "kinglet-torch-2"}, folder + "/model.pt")
             with self.assertRaises(ValueError):
-                language_model.load(folder + "/model.pt")
+                checkpoint.load(folder + "/model.pt")
 
 
 class Training(WithSeed):
@@ -452,7 +473,7 @@ class Training(WithSeed):
                              ["the", "<eos>", "cat", "dog", "saw", "<unk>"])
             self.assertEqual((pathlib.Path(folder) / "small.tokens.txt").read_text().split()[:6],
                              ["0", "2", "4", "0", "3", "1"])
-            model = language_model.load(path)
+            model = checkpoint.load(path)
             self.assertEqual(model.config["cache"]["capacity"], 9)
             for matrix in (parameter for parameter in model.lstm.parameters() if parameter.dim() == 2):
                 self.assertAlmostEqual((matrix == 0).double().mean().item(), 0.4, delta=0.01)

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -204,6 +205,52 @@ TEST(CalibratedRanges, OfAProjection) {
   const RecurrentLayer& layer = FindBlock<RecurrentDecoder>(*ranges)->layers.at(0);
   EXPECT_GT(layer.projection->input->max_abs, kNothing);
   EXPECT_EQ(layer.output->max_abs, 2 * layer.projection->input->max_abs);
+}
+
+// Each quantiser by its name, and no text.
+TEST(CalibratedRanges, GivenByName) {
+  const ModelDraft draft = TinyRecurrent({.cells = {RecurrentCell::kLstm, RecurrentCell::kLstm}});
+  const std::string name = FindBlock<RecurrentDecoder>(draft.description)->name;
+  std::map<std::string, float> given = {{name + ".input", 2.5F},
+                                        {name + ".layers.0.output", 0.75F},
+                                        {name + ".layers.1.output", 0.0F}};
+  const auto ranges = Calibrated(Opened(draft), {.ranges = given}, {.bits = 7});
+  ASSERT_TRUE(ranges.ok()) << ranges.status().message();
+  const auto* decoder = FindBlock<RecurrentDecoder>(*ranges);
+  EXPECT_EQ(decoder->input->max_abs, 2.5F);
+  EXPECT_EQ(decoder->input->scale, QuantiserFor(2.5F, 7).scale);
+  EXPECT_EQ(decoder->layers[0].output->max_abs, 0.75F);
+  EXPECT_EQ(decoder->layers[1].output->max_abs, kNothing);
+
+  const auto refusal = [&draft](const std::map<std::string, float>& wrong) {
+    return Calibrated(Opened(draft), {.ranges = wrong}, {}).status().message();
+  };
+  given.emplace(name + ".layers.2.output", 1.0F);
+  EXPECT_EQ(refusal(given), "calibration: " + name +
+                                ".layers.2.output: expected the name of a quantiser, such as " +
+                                name + ".input, found another name");
+  given.erase(name + ".layers.0.output");
+  EXPECT_EQ(refusal(given),
+            "calibration: " + name + ".layers.0.output: expected its range, found none");
+}
+
+TEST(CalibratedRanges, GivenToATransformer) {
+  const ModelDraft draft = TransparentModel();
+  const ModelDescription& description = draft.description;
+  const auto* decoder = FindBlock<TransformerDecoder>(description);
+  std::map<std::string, float> given = {{decoder->name + ".output", 9.0F}};
+  for (size_t i = 0; i < decoder->layers.size(); ++i) {
+    float range = 1.0F;
+    for (const char* field :
+         {"attention_input", "qkv", "weights", "attended", "inner_input", "inner", "outer"}) {
+      given[decoder->name + ".layers." + std::to_string(i) + "." + field] = range++;
+    }
+  }
+  const auto ranges = Calibrated(Opened(draft), {.ranges = given}, {});
+  ASSERT_TRUE(ranges.ok()) << ranges.status().message();
+  EXPECT_EQ(OutputOf(*ranges), 9.0F);
+  EXPECT_EQ(QuantisersOf(*ranges, 1).attention_input.max_abs, 1.0F);
+  EXPECT_EQ(QuantisersOf(*ranges, 1).outer.max_abs, 7.0F);
 }
 
 TEST(CalibratedRanges, OfAModelWithoutADecoderAreRefused) {

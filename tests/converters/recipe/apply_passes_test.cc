@@ -429,6 +429,12 @@ TEST(ApplyPasses, RoundingByFeedbackNeedsATextAndWaitsForIt) {
       "recipe: embedding.table: expected a calibrate pass, on whose text rounding by feedback "
       "runs, found none");
   model = Model();
+  EXPECT_EQ(Apply("[" + fed + R"(, {"pass": "calibrate", "bits": 7, "ranges": {"a": 1}}])", model,
+                  kFolder)
+                .message(),
+            "recipe: embedding.table: expected a calibrate pass, on whose text rounding by "
+            "feedback runs, found one with ranges");
+  model = Model();
   EXPECT_EQ(Apply("[" + fed + ", " + fed + ", " + calibrate + "]", model, kFolder).message(),
             "recipe: pass 1, embedding.table: expected a float32 tensor, found one that an earlier "
             "pass quantises");

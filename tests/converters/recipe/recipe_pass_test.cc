@@ -39,6 +39,7 @@ TEST(ParsePass, ReadsEveryPass) {
   const auto calibrate =
       Parsed<CalibratePass>(R"({"pass": "calibrate", "text": "t.txt", "bits": 7})");
   EXPECT_EQ(calibrate.text, "t.txt");
+  EXPECT_TRUE(calibrate.ranges.empty());
   EXPECT_EQ(calibrate.rule.bits, 7);
   EXPECT_EQ(calibrate.rule.by, RangeRule::By::kLargest);
 }
@@ -59,6 +60,25 @@ TEST(ParsePass, ReadsHowScalesAndRangesAreFound) {
             "recipe: r, line 1, column 91, /percentile: expected above 0, at most 100, found 0");
   EXPECT_EQ(RefusalOf(R"({"pass": "quantise", "bits": 4, "scale_by": "least"})"),
             "recipe: r, line 1, column 45, /scale_by: expected \"max\" or \"mse\", found 'least'");
+}
+
+TEST(ParsePass, ReadsTheRangesOfTraining) {
+  const std::string calibrate = R"({"pass": "calibrate", "bits": 8, "ranges": )";
+  const auto pass = Parsed<CalibratePass>(calibrate + R"({"a.input": 0.1, "a.output": 0}})");
+  EXPECT_EQ(pass.ranges, (std::map<std::string, float>{{"a.input", 0.1F}, {"a.output", 0.0F}}));
+  EXPECT_EQ(pass.rule.bits, 8);
+  EXPECT_EQ(pass.text, "");
+  EXPECT_EQ(RefusalOf(calibrate + R"({}})"),
+            "recipe: r, line 1, column 44, /ranges: expected a range for each quantiser, found "
+            "none");
+  for (const std::string wrong : {"-1", "1e+39"}) {
+    EXPECT_EQ(RefusalOf(calibrate + R"({"a": )" + wrong + "}}"),
+              "recipe: r, line 1, column 50, /ranges/a: expected a range of 0 or more, finite in "
+              "float32, found " +
+                  wrong);
+  }
+  EXPECT_NE(RefusalOf(calibrate + R"({"a": 1}, "text": "t"})").find("expected a key"),
+            std::string::npos);
 }
 
 TEST(ParsePass, ReadsTheChoicesOfCodes) {

@@ -15,8 +15,8 @@ import torch
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[2] / "examples" / "torch"))
 
-from evaluate import log_probabilities, write_golden  # noqa: E402
-from language_model import LanguageModel  # noqa: E402
+from kinglet_torch.evaluate import log_probabilities, write_golden  # noqa: E402
+from kinglet_torch.language_model import LanguageModel  # noqa: E402
 from make_fixtures import (adaptive, adaptive_out, define, dpq, fill, full_out, layer, network, slim,  # noqa: E402
                            slim_out, token_ids, widen_margins)
 

@@ -7,9 +7,9 @@ from torch import nn
 class BagClassifier(nn.Module):
     """ids [texts, length] -> logits [texts, classes].
 
-    `embedding` is any module of techniques/ that maps ids to vectors. Short texts are filled up with the word `padding`,
-    which is not in the mean; to the maximum it is a vector of zeros. With hidden units, features and units are
-    normalised and rectified before each dense layer.
+    `embedding` is any module of techniques/ that maps ids to vectors. Short texts are filled up with the word
+    `padding`, which is not in the mean; to the maximum it is a vector of zeros. With hidden units, features and units
+    are normalised and rectified before each dense layer.
     """
 
     def __init__(self, embedding: nn.Module, classes: int, hidden: int = 0, max_pool: bool = False, padding: int = 0):

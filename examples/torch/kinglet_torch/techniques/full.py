@@ -9,6 +9,11 @@ def initial(*shape: int) -> nn.Parameter:
     return nn.Parameter(0.3 * torch.randn(*shape))
 
 
+def straight_through(value, source):
+    """The numbers of `value`, bit for bit, with the gradient of `source`."""
+    return value.detach() + (source - source.detach())
+
+
 class FullEmbedding(nn.Module):
     def __init__(self, words: int, width: int):
         super().__init__()

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from techniques.full import initial
+from .full import initial
 
 
 class Bands(nn.Module):
@@ -65,7 +65,8 @@ class AdaptiveSoftmax(Bands):
         return hidden if projection is None else hidden @ projection
 
     def logits(self, band: int, hidden):
-        return F.linear(self.projected(band, hidden), self.tables[band], self.biases[band] if len(self.biases) else None)
+        bias = self.biases[band] if len(self.biases) else None
+        return F.linear(self.projected(band, hidden), self.tables[band], bias)
 
     def forward(self, hidden):
         words = self.logits(0, hidden)

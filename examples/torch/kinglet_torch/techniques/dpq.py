@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from techniques.full import initial
+from .full import initial, straight_through
 
 
 class DpqEmbedding(nn.Module):
@@ -39,6 +39,7 @@ class DpqEmbedding(nn.Module):
         statistics = {"choices": choices, "responses": positions * choices, "none": 0}[batch_norm]
         self.batch_norm = nn.BatchNorm1d(statistics, eps=epsilon, affine=False) if statistics else None
         self.penalty = torch.zeros(())  # to be added to the loss; VQ only
+        self.finish = nn.Identity()  # of sub-vectors; `Quantised` puts VQ's rounding here, as the keys stay as they are
 
     def responses(self, query):
         """[n, D, key_width] -> [n, D, K]."""
@@ -67,14 +68,13 @@ class DpqEmbedding(nn.Module):
         query = self.queries(ids)
         responses = self.responses(query)
         codes = responses.argmax(-1)
-        vectors = self.looked_up(codes)
+        vectors = self.finish(self.looked_up(codes))
         if self.training and self.values is not None:
             soft = torch.softmax(responses, -1)
-            hard = F.one_hot(codes, soft.shape[-1]).to(soft.dtype)
-            weights = hard + soft - soft.detach()  # the value of `hard`, the gradient of `soft`
+            weights = straight_through(F.one_hot(codes, soft.shape[-1]).to(soft.dtype), soft)
             vectors = torch.einsum("ndk,dki->ndi", weights, self.values.expand(self.positions, -1, -1))
         elif self.training:
             self.penalty = (vectors - query.detach()).square().mean() + (vectors.detach() - query).square().mean()
-            vectors = query + (vectors - query).detach()
+            vectors = straight_through(vectors, query)
         rows = vectors.flatten(-2) if self.combine == "concatenate" else vectors.mean(-2)
         return rows.view(*ids.shape, self.width)

@@ -32,8 +32,8 @@ class GroupLinear(nn.Module):
     """y = activation(norm(shuffle(W_j x_j + b_j))) with x split into contiguous groups x_j.
 
     weight [groups, in / groups, out / groups], or [1, ...] where all groups share one; bias [groups or 1,
-    out / groups]. The shuffle puts feature i of group j at i * groups + j. The norm is a layer norm over each out / groups features
-    that lie together, all with the same gain and bias.
+    out / groups]. The shuffle puts feature i of group j at i * groups + j. The norm is a layer norm over each
+    out / groups features that lie together, all with the same gain and bias.
     """
 
     def __init__(self, inputs: int, outputs: int, groups: int, shared: bool, bias: bool, norm: str, epsilon: float,
@@ -79,13 +79,14 @@ class DefineEmbedding(nn.Module):
             self.layers.append(GroupLinear(inputs, **own))
             width = options["outputs"]
         self.width = width
+        self.finish = nn.Identity()  # of rows; `Quantised` puts its rounding here
 
     def forward(self, ids):
         mapped = x = self.map(ids)
         for layer, (skip, order) in zip(self.layers, self.skips):
             y = layer(joined(mapped, x, layer.groups, skip, order))
             x = x + y if skip == "residual" else y
-        return x
+        return self.finish(x)
 
 
 def hgt_layers(n: int, k: int, count: int, most_groups: int, width: int, activation: str = "relu") -> list:

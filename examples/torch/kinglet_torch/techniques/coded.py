@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from techniques.full import initial
+from .full import initial, straight_through
 
 
 class CodedEmbedding(nn.Module):
@@ -43,8 +43,7 @@ class CodedEmbedding(nn.Module):
         books = self.codebook.unflatten(0, (-1, self.choices)).expand(self.positions, -1, -1)
         codes = self.choices_of(ids)
         if self.training and self.code_logits is not None:
-            soft = torch.softmax(self.code_logits[ids], -1)
-            weights = F.one_hot(codes, self.choices) + soft - soft.detach()
+            weights = straight_through(F.one_hot(codes, self.choices), torch.softmax(self.code_logits[ids], -1))
             vectors = torch.einsum("...dk,dki->...di", weights, books)
         else:
             vectors = books[torch.arange(self.positions), codes]

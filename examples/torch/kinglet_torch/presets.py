@@ -1,5 +1,5 @@
 """Configs of each technique, with numbers that suit a small model: what `train.py` offers by name."""
-from techniques.define import hgt_layers
+from .techniques.define import hgt_layers
 
 
 def cutoffs_of(words: int) -> list:
@@ -34,6 +34,11 @@ def binned(words, width):
     return {"kind": "binned", "cutoffs": [words // 8], "bins": [define(width), dpq(width)]}
 
 
+def decoder(width):
+    return {"layers": 2, "heads": 4, "key_size": width // 4, "value_size": width // 4, "inner": 3 * width, "window": 33,
+            "start": "masked"}
+
+
 # name: (words, width) -> config["input"]
 INPUTS = {
     "full": lambda words, width: full(width),
@@ -66,7 +71,7 @@ OUTPUTS = {
 
 def class_sizes(words: int) -> list:
     """About sqrt(words) classes whose sizes grow as 1, 2, 3, ...: frequent words in small classes."""
-    sizes = []
+    sizes: list = []
     while sum(sizes) + len(sizes) + 1 < words:
         sizes.append(len(sizes) + 1)
     return sizes + [words - sum(sizes)]

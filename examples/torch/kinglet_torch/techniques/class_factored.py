@@ -3,7 +3,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from techniques.full import initial
+from .full import initial
 
 
 class ClassFactoredSoftmax(nn.Module):

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from techniques.full import initial
-from techniques.hashing import hashed_mapping
+from .full import initial
+from .hashing import hashed_mapping
 
 
 def shuffled(entries: int, pool: int, seed: int) -> torch.Tensor:

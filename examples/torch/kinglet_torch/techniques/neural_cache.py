@@ -10,7 +10,8 @@ class NeuralCache:
 
     def __init__(self, capacity: int, theta: float, share: float):
         self.capacity, self.theta, self.share = capacity, theta, share
-        self.hidden, self.words = [], []
+        self.hidden: list = []
+        self.words: list = []
 
     def mixed(self, log_probabilities, hidden):
         """[words] -> [words]: the log-probabilities of the mixture."""
