@@ -394,7 +394,7 @@ class FrontierRun {
   std::vector<FrontierPoint> points_;
 };
 
-// Points far above the best are left out, so that the others can be told apart.
+// Points far above the best are omitted, so that the others can be told apart.
 Status WriteFrontierPlot(const std::vector<FrontierPoint>& points, const std::string& path,
                          const std::string& text) {
   double least = INFINITY;

@@ -13,7 +13,7 @@ void AddInteger(uint64_t value, int bytes, std::string& out) {
 }
 
 // The header of a .npy file, version 1.0: filled up to 64 bytes, so that the values are aligned.
-std::string NpyHeader(const NpyArray& array) {
+std::string NpyHeader(const NpzArray& array) {
   std::string text = "{'descr': '" + array.type + "', 'fortran_order': False, 'shape': (";
   for (const uint64_t extent : array.shape) text += std::to_string(extent) + ", ";
   text.resize(text.size() - (array.shape.size() > 1 ? 2 : 1));
@@ -28,7 +28,7 @@ std::string NpyHeader(const NpyArray& array) {
 
 // What an entry of a zip archive has in both of its headers, with the date of 1980-01-01: from the
 // version needed to the length of the extra field.
-std::string EntryFields(const NpyArray& array, std::string_view header) {
+std::string EntryFields(const NpzArray& array, std::string_view header) {
   uLong sum =
       crc32(0, reinterpret_cast<const Bytef*>(header.data()), static_cast<uInt>(header.size()));
   if (!array.bytes.empty()) {  // crc32 of no pointer begins a new sum
@@ -46,7 +46,7 @@ std::string EntryFields(const NpyArray& array, std::string_view header) {
 }
 
 // What comes before the array's values.
-std::string LocalHeader(const NpyArray& array, const std::string& fields,
+std::string LocalHeader(const NpzArray& array, const std::string& fields,
                         const std::string& header) {
   std::string local = "PK\x03\x04";
   local += fields + array.name + ".npy" + header;
@@ -55,20 +55,20 @@ std::string LocalHeader(const NpyArray& array, const std::string& fields,
 
 }  // namespace
 
-std::string NpzBeginning(const NpyArray& first) {
+std::string NpzBeginning(const NpzArray& first) {
   const std::string header = NpyHeader(first);
   return LocalHeader(first, EntryFields(first, header), header) +
          std::string(reinterpret_cast<const char*>(first.bytes.data()), first.bytes.size());
 }
 
-Result<NewFile> WriteNpz(std::span<const NpyArray> arrays, const std::string& path) {
+Result<NewFile> WriteNpz(std::span<const NpzArray> arrays, const std::string& path) {
   KINGLET_ASSIGN_OR_RETURN(NewFile file, NewFile::Create(path));
   const auto append = [&file](std::string_view text) {
     return file.Append(std::as_bytes(std::span(text)));
   };
   std::string directory;
   uint64_t offset = 0;
-  for (const NpyArray& array : arrays) {
+  for (const NpzArray& array : arrays) {
     const std::string header = NpyHeader(array);
     const std::string fields = EntryFields(array, header);
     const std::string local = LocalHeader(array, fields, header);

@@ -13,18 +13,18 @@
 
 namespace kinglet {
 
-struct NpyArray {
+struct NpzArray {
   std::string name, type;            // type: as numpy writes it, "<u2"
   std::vector<uint64_t> shape;       // one extent at least
   std::span<const std::byte> bytes;  // little-endian, the last axis first
 };
 
 // The archive's bytes up to the end of this array, if it is the first.
-std::string NpzBeginning(const NpyArray& first);
+std::string NpzBeginning(const NpzArray& first);
 
 // Writes and seals the file; equal arrays give equal bytes. Errors: those of NewFile. REQUIRES: all
 // arrays together take less than 4 GiB.
-Result<NewFile> WriteNpz(std::span<const NpyArray> arrays, const std::string& path);
+Result<NewFile> WriteNpz(std::span<const NpzArray> arrays, const std::string& path);
 
 }  // namespace kinglet
 

@@ -20,7 +20,7 @@ struct SensitivityRequest {
   ConvertOptions convert;
   std::string text, ids, output;
   std::vector<std::string> tensors;  // patterns; empty: each tensor that convert changes
-  // The changes of a tensor of this shape. Those that it cannot have are left out.
+  // The changes of a tensor of this shape. Those that it cannot have are omitted.
   std::function<std::vector<TensorChange>(const Shape& shape)> changes;
   int rest_bits = 9;
   size_t threads = 1;

@@ -137,7 +137,7 @@ class LabelRun {
   }
   std::string StatesPath() const { return options_.path + ".unfinished"; }
 
-  NpyArray RunArray() const {
+  NpzArray RunArray() const {
     return {"run", "|u1", {text_.size()}, std::as_bytes(std::span(text_))};
   }
 
@@ -259,7 +259,7 @@ class LabelRun {
     });
     for (const Part& part : parts_) KINGLET_RETURN_IF_ERROR(part.status);
     const std::vector<int64_t> which = {static_cast<int64_t>(shard), static_cast<int64_t>(shards_)};
-    const std::vector<NpyArray> arrays = {
+    const std::vector<NpzArray> arrays = {
         RunArray(),
         {"shard", "<i8", {2}, std::as_bytes(std::span(which))},
         {"position", "<i8", {count}, std::as_bytes(std::span(rows.positions))},

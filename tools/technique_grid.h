@@ -19,7 +19,7 @@ inline constexpr std::array<std::string_view, 7> kTechniqueNames = {
 
 Technique TechniqueOf(const TensorChange& change);
 
-// Changes of a tensor of this shape. Those of tables are left out where they would take more than
+// Changes of a tensor of this shape. Those of tables are omitted where they would take more than
 // about five bits an entry, or minutes to find.
 std::vector<TensorChange> ChangesOf(const std::set<Technique>& techniques, const Shape& shape);
 

@@ -70,7 +70,7 @@ TEST(Changed, EachFormOfCodesIsThatOfItsPass) {
   }
 }
 
-// The error of the best approximation: the singular values that are left out.
+// The error of the best approximation: the singular values that the rank omits.
 TEST(Changed, ALowRankIsTheProductOfItsFactors) {
   const EncodedTensor matrix = Matrix();
   const auto low = Changed(matrix, RankChange{2}, 9);
