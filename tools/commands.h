@@ -39,6 +39,7 @@ Command AddDiff(Arguments& program);
 Command AddTable(Arguments& program);
 Command AddSensitivity(Arguments& program);
 Command AddPlan(Arguments& program);
+Command AddFrontier(Arguments& program);
 Command AddCompress(Arguments& program);
 Command AddDecompress(Arguments& program);
 Command AddType(Arguments& program);

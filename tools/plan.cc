@@ -19,6 +19,7 @@
 #include "format/write_file.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"
+#include "tools/planned_model.h"
 #include "tools/run_options.h"
 #include "tools/sensitivity_file.h"
 #include "tools/text_tokens.h"
@@ -59,43 +60,6 @@ PlanTarget TargetOf(const PlanCommand& command) {
   return PerplexityTarget{*command.perplexity};
 }
 
-// The path of the calibration text relative to the recipe's folder.
-std::string CalibrationFrom(const std::string& text, const std::string& recipe) {
-  if (text.empty()) return text;
-  const std::filesystem::path folder = std::filesystem::absolute(recipe).parent_path();
-  return std::filesystem::absolute(text).lexically_proximate(folder).string();
-}
-
-// The quantisers of the sensitivities.
-PlanQuantisers QuantisersOf(const ConvertOptions& convert, const std::string& recipe) {
-  PlanQuantisers quantisers;
-  quantisers.calibration = CalibrationFrom(convert.calibration_text, recipe);
-  quantisers.scale_by = convert.scale_by;
-  quantisers.round_by = convert.round_by;
-  quantisers.range_by = convert.calibrate_by;
-  quantisers.percentile = convert.percentile;
-  return quantisers;
-}
-
-// Converts with the options of the sensitivity file and a recipe; without a recipe, as the
-// sensitivities' baseline. Removes the converted file and returns the open model.
-Result<std::shared_ptr<const ModelFile>> CheckedModel(const SensitivityFile& file,
-                                                      const std::string& recipe,
-                                                      const std::string& output) {
-  ConvertOptions convert = InFloats(file.convert);
-  if (!recipe.empty()) {
-    convert.recipe = recipe;
-    convert.trust_recipe_paths = true;  // the recipe was written by this run
-  }
-  convert.output = output + ".check.kgl";
-  KINGLET_RETURN_IF_ERROR(Convert(convert).status());
-  Result<std::shared_ptr<ModelFile>> model = ModelFile::Open(convert.output);
-  std::error_code ignored;
-  std::filesystem::remove(convert.output, ignored);
-  if (!model.ok()) return model.status();
-  return std::shared_ptr<const ModelFile>(*std::move(model));
-}
-
 Result<TextLoss> CheckedLoss(const TokenInput& tokens,
                              const std::shared_ptr<const ModelFile>& file) {
   KINGLET_ASSIGN_OR_RETURN(const auto model, Model::FromFile(file, ModelOptions{}));
@@ -107,7 +71,8 @@ Result<MeasuredPlan> CheckPlan(const PlanCommand& command, const SensitivityFile
   Progress progress(ProgressFormOf(command.progress, console));
   MeasuredPlan measured;
   progress.Say("converting by " + command.output);
-  KINGLET_ASSIGN_OR_RETURN(const auto planned, CheckedModel(file, command.output, command.output));
+  KINGLET_ASSIGN_OR_RETURN(const auto planned,
+                           PlannedModel(file.convert, command.output, command.output));
   measured.bytes = planned->file_size();
   progress.Say("the loss of the planned model");
   // Both models have the same tokenizer.
@@ -115,7 +80,7 @@ Result<MeasuredPlan> CheckPlan(const PlanCommand& command, const SensitivityFile
                            OpenTextTokens(command.check, command.check_ids, planned));
   KINGLET_ASSIGN_OR_RETURN(const TextLoss of_plan, CheckedLoss(tokens, planned));
   progress.Say("the loss of the unchanged model");
-  KINGLET_ASSIGN_OR_RETURN(const auto unchanged, CheckedModel(file, "", command.output));
+  KINGLET_ASSIGN_OR_RETURN(const auto unchanged, PlannedModel(file.convert, "", command.output));
   if (unchanged->digest() != file.digest) {
     return Status::Refusal(
         KINGLET_MISMATCH, "plan", command.sensitivities,
@@ -162,7 +127,9 @@ void PrintPlanJson(const SensitivityFile& file, const CompressionPlan& plan,
     if (group.codes) {
       line.Key("positions").Integer(group.codes->positions);
       line.Key("sub_vectors").Integer(group.codes->sub_vectors);
+      AddForm(*group.codes, line);
     }
+    if (group.rank) line.Key("rank").Integer(*group.rank);
     line.Key("more").Number(group.loss).Key("bytes").Number(group.bytes).EndObject();
   }
   line.EndArray();
@@ -196,7 +163,8 @@ void PrintPlanText(const SensitivityFile& file, const CompressionPlan& plan,
     const GroupPlan& group = plan.groups[i];
     std::string form;
     if (group.codes) form = ChangeText(*group.codes);
-    if (group.bits) form = ChangeText(BitsChange{*group.bits});
+    if (group.rank) form = ChangeText(RankChange{*group.rank});
+    if (group.bits) form += (form.empty() ? "" : ", ") + ChangeText(BitsChange{*group.bits});
     if (group.sparsity) {
       form += (form.empty() ? "" : ", ") + PlanNumber("%.1f %% zeros", 100 * *group.sparsity);
     }

@@ -1,18 +1,23 @@
 // kinglet predict: the most probable next tokens after each token of a text, line by line as the
 // text arrives.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "converters/output_path.h"
 #include "format/message_text.h"
 #include "runtime/special_tokens.h"
 #include "runtime/text/model_text.h"
 #include "tools/commands.h"
 #include "tools/interrupt.h"
+#include "tools/json_lines.h"
 #include "tools/line_tokens.h"
 #include "tools/predictor.h"
 #include "tools/run_options.h"
+#include "tools/soft_labels.h"
 #include "tools/text_lines.h"
 #include "tools/word_choice.h"
 #include "tools/words.h"
@@ -29,6 +34,8 @@ struct PredictOptions {
   std::string allowed;
   bool next = false;
   bool no_unk = false;
+  std::string out;
+  uint64_t shard_tokens = uint64_t{1} << 19;
 };
 
 // The number of words that are printed by default.
@@ -58,10 +65,69 @@ bool SpansTokens(const ModelText& text, const std::string& prefix) {
   return false;
 }
 
+// All ids of the input.
+Result<std::vector<uint32_t>> ReadInput(const PredictOptions& options, const Model& model) {
+  if (!options.ids.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(TokenSequence sequence,
+                             ReadIdSequence(options.ids, model.vocabulary_size()));
+    return std::move(sequence.ids);
+  }
+  std::vector<uint32_t> ids;
+  LineTokens tokens(model, kStandardInput);
+  const Status read = ForEachInputLine([&](std::string_view line, bool ended) {
+    TokenSequence sequence;
+    Status status = tokens.Append(line, ended, sequence);
+    ids.insert(ids.end(), sequence.ids.begin(), sequence.ids.end());
+    return status;
+  });
+  if (!read.ok()) return read;
+  return ids;
+}
+
+Status PredictIntoFiles(const PredictOptions& options, const std::shared_ptr<const Model>& model,
+                        Console& console) {
+  KINGLET_RETURN_IF_ERROR(
+      CheckOutputPath("predict", options.out, {&options.run.model, &options.ids}));
+  SoftLabelOptions labels = {options.out,          options.run.backend, options.top.value_or(kTop),
+                             options.shard_tokens, options.run.lanes,   options.run.threads};
+  const uint64_t bytes =
+      SoftLabelBytes(std::min(labels.top, model->vocabulary_size()), model->vocabulary_size());
+  if (bytes * std::max<uint64_t>(labels.shard_tokens, labels.lanes) > kMostShardBytes) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "predict", "shard-tokens",
+                           "files of up to " + BytesText(kMostShardBytes),
+                           BytesText(bytes) + " a token");
+  }
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<uint32_t> ids, ReadInput(options, *model));
+  NoteInterrupts();
+  Progress progress(console.errors_are_terminal ? ProgressForm::kLine : ProgressForm::kNone,
+                    ids.size());
+  KINGLET_ASSIGN_OR_RETURN(const SoftLabelTotals totals,
+                           WriteSoftLabels(labels, model, ids, progress));
+  const auto tokens = static_cast<double>(std::max<uint64_t>(totals.tokens, 1));
+  const double per_token = static_cast<double>(totals.bytes) / tokens;
+  const double per_second =
+      totals.seconds > 0 ? static_cast<double>(totals.computed) / totals.seconds : 0;
+  if (options.run.json) {
+    JsonLine line;
+    line.Key("tokens").Integer(totals.tokens).Key("computed").Integer(totals.computed);
+    line.Key("shards").Integer(totals.shards).Key("bytes").Integer(totals.bytes);
+    line.Key("bytes_per_token").Number(per_token).Key("tokens_per_s").Number(per_second);
+    console.out.Write(line.Finish());
+    return {};
+  }
+  console.out.Write(FactLine("tokens", Grouped(totals.tokens) + ", " + Grouped(totals.computed) +
+                                           " of them now, " + ShortNumber(per_second) +
+                                           " a second"));
+  console.out.Write(FactLine("files", Grouped(totals.shards) + ", " + Grouped(totals.bytes) +
+                                          " bytes, " + ShortNumber(per_token) + " a token"));
+  return {};
+}
+
 Status Predict(const PredictOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "predict"));
   KINGLET_RETURN_IF_ERROR(RequireForward(options.run.model, "predict", model->text()));
+  if (!options.out.empty()) return PredictIntoFiles(options, model, console);
   PredictionOptions predictions;
   predictions.top = options.top.value_or(options.top_p ? UINT32_MAX : kTop);
   predictions.top_p = options.top_p;
@@ -123,7 +189,7 @@ Command AddPredict(Arguments& program) {
   const auto options = std::make_shared<PredictOptions>();
   Arguments predict = program.AddSubcommand(
       "predict", "Print the most probable next tokens after each token of a text");
-  AddRunOptions(predict, options->run, "changes nothing: a text is one stream");
+  AddRunOptions(predict, options->run, "streams that --out divides the text among");
   predict
       .Add("--top", options->top,
            "number of next tokens to print, at most (default: 5; with --top-p all of them)")
@@ -140,12 +206,21 @@ Command AddPredict(Arguments& program) {
   predict
       .AddFlag("--next", options->next, "and, with --json, the probability of each next character")
       .Needs(prefix);
-  predict.Add("--allowed", options->allowed, "only the words in this file, one a line")
-      .Placeholder("FILE")
-      .Excludes(top_p);
+  Option allowed =
+      predict.Add("--allowed", options->allowed, "only the words in this file, one a line");
+  allowed.Placeholder("FILE").Excludes(top_p);
   predict.Add("--ids", options->ids, "token ids (default: text from standard input)")
       .Placeholder(kFileOrStandardInput);
-  predict.AddFlag("--no-unk", options->no_unk, "omit the unknown word");
+  Option no_unk = predict.AddFlag("--no-unk", options->no_unk, "omit the unknown word");
+  Option out = predict.Add("--out", options->out,
+                           "write the predictions as numpy's arrays, for training; continues a "
+                           "run that was stopped");
+  out.Placeholder("SHARDS.npz").Excludes(top_p).Excludes(prefix).Excludes(allowed).Excludes(no_unk);
+  predict.Add("--shard-tokens", options->shard_tokens, "most tokens of one file, at least a step's")
+      .Between(uint64_t{1}, uint64_t{UINT32_MAX})
+      .Placeholder("N")
+      .Needs(out)
+      .ShowDefault();
   predict.Footer(
       "Each line is answered when it arrives. The end of a line is a token; a last line without "
       "an\nend is not given that token.\n\n"

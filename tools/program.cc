@@ -47,7 +47,8 @@ Program::Program() : arguments("Convert, run and inspect compressed language mod
        AddDecompress(arguments), AddType(arguments), AddNgram(arguments)});
   add("Measure", {AddCount(arguments), AddBench(arguments), AddReport(arguments),
                   AddDiff(arguments), AddTable(arguments)});
-  add("Search and plan", {AddTuneCache(arguments), AddSensitivity(arguments), AddPlan(arguments)});
+  add("Search and plan", {AddTuneCache(arguments), AddSensitivity(arguments), AddPlan(arguments),
+                          AddFrontier(arguments)});
 }
 
 std::vector<std::string> CommandNames(const Program& program) {

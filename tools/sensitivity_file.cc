@@ -207,9 +207,14 @@ Result<TensorChange> ReadChange(const RecipeNode& node) {
     if (count < kMinBits || count > kMaxBits) return bits->Refuse(BitsText(), bits->Outline());
     return TensorChange(BitsChange{static_cast<int>(count)});
   }
+  if (const auto rank = node.Find("rank")) {
+    KINGLET_ASSIGN_OR_RETURN(const uint64_t count, rank->Count());
+    return TensorChange(RankChange{count});
+  }
   CodesChange codes;
   KINGLET_ASSIGN_OR_RETURN(codes.positions, node.CountAt("positions"));
   KINGLET_ASSIGN_OR_RETURN(codes.sub_vectors, node.CountAt("sub_vectors"));
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "form", kCodeFormNames, codes.form));
   return TensorChange(codes);
 }
 
@@ -302,6 +307,11 @@ std::string FirstLine(const SensitivityFile& file) {
   return line.Finish();
 }
 
+void AddForm(const CodesChange& codes, JsonLine& line) {
+  if (codes.form == CodeForm::kProduct) return;
+  line.Key("form").Text(std::string(kCodeFormNames[static_cast<size_t>(codes.form)]));
+}
+
 std::string ChangeLine(const MeasuredGroup& group, const MeasuredChange& change) {
   JsonLine line;
   line.Key("tensor").Text(group.name).Key("entries").Integer(change.found.entries);
@@ -315,7 +325,9 @@ std::string ChangeLine(const MeasuredGroup& group, const MeasuredChange& change)
                         [&](const CodesChange& coded) {
                           line.Key("positions").Integer(coded.positions);
                           line.Key("sub_vectors").Integer(coded.sub_vectors);
-                        }},
+                          AddForm(coded, line);
+                        },
+                        [&](const RankChange& low) { line.Key("rank").Integer(low.rank); }},
              change.change);
   line.EndObject().Key("nll").Number(change.found.nll);
   line.Key("standard_error").Number(change.found.standard_error);
@@ -361,18 +373,17 @@ void NoteUnused(const SensitivityRecord& record) {
       "bits that were measured; measure on a longer text");
 }
 
-Result<SensitivityWriter> SensitivityWriter::Open(const std::string& path,
-                                                  std::vector<std::string>& lines) {
+Result<LineWriter> LineWriter::Open(const std::string& path, std::string_view begin,
+                                    std::vector<std::string>& lines) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor < 0) return RefuseIo(path, "open");
-  SensitivityWriter writer(path, descriptor);
+  LineWriter writer(path, descriptor);
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadAll(path, descriptor));
   lines = WholeLines(text);
   const size_t last = text.rfind('\n');
   const size_t complete_size = last == std::string::npos ? 0 : last + 1;
-  // The bytes of a file that no sensitivity run began are not truncated.
-  static constexpr std::string_view kBegin = R"({"checkpoint":)";
-  if (complete_size == 0 && !text.starts_with(kBegin) && !kBegin.starts_with(text)) {
+  // The bytes of a file that no such run began are not truncated.
+  if (complete_size == 0 && !text.starts_with(begin) && !begin.starts_with(text)) {
     lines.push_back(text);
     return writer;
   }
@@ -383,14 +394,14 @@ Result<SensitivityWriter> SensitivityWriter::Open(const std::string& path,
   return writer;
 }
 
-SensitivityWriter::SensitivityWriter(SensitivityWriter&& other) noexcept
+LineWriter::LineWriter(LineWriter&& other) noexcept
     : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
 
-SensitivityWriter::~SensitivityWriter() {
+LineWriter::~LineWriter() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-Status SensitivityWriter::Append(const std::string& line) {
+Status LineWriter::Append(const std::string& line) {
   std::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t wrote = ::write(descriptor_, rest.data(), rest.size());

@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "converters/convert.h"
 #include "converters/planning/plan.h"
 #include "kinglet/status.h"
+#include "tools/json_lines.h"
 
 namespace kinglet {
 
@@ -30,6 +32,7 @@ struct SensitivityFile {
 
 // The line of the run and its baseline.
 std::string FirstLine(const SensitivityFile& file);
+inline constexpr std::string_view kSensitivityBegin = R"({"checkpoint":)";
 std::string ChangeLine(const MeasuredGroup& group, const MeasuredChange& change);
 
 // Reads a complete file, or the complete lines of an unfinished one. Errors: those of
@@ -39,21 +42,25 @@ Result<SensitivityFile> ReadSensitivityFile(const std::string& path);
 // Prints a note that names the groups which no word of the text uses, if there are any.
 void NoteUnused(const SensitivityRecord& record);
 
+// "form" of codes that are not product quantisation.
+void AddForm(const CodesChange& codes, JsonLine& line);
+
 // Appends lines to a file that may contain the first of them already.
-class SensitivityWriter {
+class LineWriter {
  public:
   // Opens or creates the file and removes what follows its last newline. `lines` become the
-  // complete lines of the file. KINGLET_IO_ERROR.
-  static Result<SensitivityWriter> Open(const std::string& path, std::vector<std::string>& lines);
-  SensitivityWriter(SensitivityWriter&& other) noexcept;
-  SensitivityWriter& operator=(SensitivityWriter&&) = delete;
-  ~SensitivityWriter();
+  // complete lines of the file. `begin`: what every run's file begins with; another file without a
+  // complete line becomes one line and stays as it is. KINGLET_IO_ERROR.
+  static Result<LineWriter> Open(const std::string& path, std::string_view begin,
+                                 std::vector<std::string>& lines);
+  LineWriter(LineWriter&& other) noexcept;
+  LineWriter& operator=(LineWriter&&) = delete;
+  ~LineWriter();
   // A line with its newline. KINGLET_IO_ERROR with the system's reason.
   Status Append(const std::string& line);
 
  private:
-  SensitivityWriter(std::string path, int descriptor)
-      : path_(std::move(path)), descriptor_(descriptor) {}
+  LineWriter(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
   std::string path_;
   int descriptor_;
 };

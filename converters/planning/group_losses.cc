@@ -139,6 +139,7 @@ GroupLosses::GroupLosses(const SensitivityRecord& record, size_t group)
   for (const MeasuredChange& change : record.changes) {
     if (change.group != group) continue;
     if (std::holds_alternative<CodesChange>(change.change)) codes_.push_back(change);
+    if (std::holds_alternative<RankChange>(change.change)) ranks_.push_back(change);
     const auto* pruned = std::get_if<SparsityChange>(&change.change);
     if (pruned == nullptr || pruned->fraction <= zeros_) continue;
     if (!change.found.operations.micronet || !record.operations.micronet) continue;
@@ -162,6 +163,26 @@ double GroupLosses::LossOf(std::optional<double> sparsity, std::optional<int> bi
 double GroupLosses::LossOfCodes(const MeasuredChange& change) const {
   const NoisyLoss alone = NoisyOf(change, baseline_);
   return std::max(0.0, LossAmongOthers(alone.loss, alone.squared_error));
+}
+
+double GroupLosses::LossOfRank(const MeasuredChange& change, std::optional<int> bits) const {
+  return LossOfCodes(change) + (bits ? at_bits_.at(*bits).loss : 0);
+}
+
+double GroupLosses::BytesOfRank(const MeasuredChange& change, std::optional<int> bits) const {
+  if (!bits) return static_cast<double>(change.found.bytes);
+  return static_cast<double>(change.found.nonzeros) * *bits / kBitsPerByte +
+         at_bits_.at(*bits).scale_bytes;
+}
+
+double GroupLosses::BytesOfCodes(const MeasuredChange& change, std::optional<int> bits) const {
+  const auto bytes = static_cast<double>(change.found.bytes);
+  if (!bits) return bytes;
+  constexpr double kScaleBytes = 3;  // about, packed; one for each sub-vector
+  const auto& codes = std::get<CodesChange>(change.change);
+  const auto entries = static_cast<double>(change.found.nonzeros);
+  return bytes - entries * (kFloatBits - *bits) / kBitsPerByte +
+         kScaleBytes * static_cast<double>(codes.sub_vectors);
 }
 
 double GroupLosses::BytesOf(std::optional<double> sparsity, std::optional<int> bits) const {

@@ -41,6 +41,12 @@ class GroupLosses {
   // The loss among other changes; LossOfCodes likewise.
   double LossOf(std::optional<double> sparsity, std::optional<int> bits) const;
   double LossOfCodes(const MeasuredChange& change) const;
+  const std::vector<MeasuredChange>& ranks() const { return ranks_; }
+  // Of both factors, which are quantised together.
+  double LossOfRank(const MeasuredChange& change, std::optional<int> bits) const;
+  double BytesOfRank(const MeasuredChange& change, std::optional<int> bits) const;
+  // Bytes of codes whose codebook is quantised to `bits`, if given.
+  double BytesOfCodes(const MeasuredChange& change, std::optional<int> bits) const;
   // Bytes in the file: all entries, or a mask and the non-zero entries; and the scales.
   double BytesOf(std::optional<double> sparsity, std::optional<int> bits) const;
   // The change of operations by micronet-2019 if all entries became zero; below 0. Proportional to
@@ -58,7 +64,7 @@ class GroupLosses {
   LossCurve sparsities_, among_others_;
   std::map<int, AtBits> at_bits_;
   std::vector<int> bits_;
-  std::vector<MeasuredChange> codes_;
+  std::vector<MeasuredChange> codes_, ranks_;
   double micronet_slope_ = 0;
 };
 

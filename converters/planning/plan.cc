@@ -30,7 +30,8 @@ double TotalOf(const CompressionPlan& plan, double GroupPlan::*part) {
 }
 
 // The forms that a group can take. If the record has no bits, the first form is the unchanged one.
-std::vector<GroupPlan> FormsOf(const GroupLosses& losses) {
+// `rest_bits`: of codebooks, if the plan quantises.
+std::vector<GroupPlan> FormsOf(const GroupLosses& losses, std::optional<int> rest_bits) {
   std::vector<GroupPlan> forms;
   const auto add_pruned = [&](std::optional<int> bits) {
     if (!losses.has_sparsities()) return;
@@ -55,7 +56,19 @@ std::vector<GroupPlan> FormsOf(const GroupLosses& losses) {
                      {},
                      std::get<CodesChange>(change.change),
                      losses.LossOfCodes(change),
-                     static_cast<double>(change.found.bytes)});
+                     losses.BytesOfCodes(change, rest_bits)});
+  }
+  for (const MeasuredChange& change : losses.ranks()) {
+    const auto add = [&](std::optional<int> bits) {
+      forms.push_back({{},
+                       bits,
+                       {},
+                       losses.LossOfRank(change, bits),
+                       losses.BytesOfRank(change, bits),
+                       std::get<RankChange>(change.change).rank});
+    };
+    if (losses.bits().empty()) add({});
+    for (const int bits : losses.bits()) add(bits);
   }
   return forms;
 }
@@ -105,7 +118,8 @@ class Planner {
  public:
   explicit Planner(const SensitivityRecord& record)
       : record_(record), losses_(LossesOf(record)), quantised_(HasBits(record)) {
-    for (const GroupLosses& losses : losses_) forms_.push_back(FormsOf(losses));
+    const std::optional<int> rest = quantised_ ? std::optional(record.rest_bits) : std::nullopt;
+    for (const GroupLosses& losses : losses_) forms_.push_back(FormsOf(losses, rest));
   }
 
   Result<CompressionPlan> operator()(const SparsityTarget& target) const {

@@ -67,6 +67,7 @@ struct GroupPlan {
   std::optional<CodesChange> codes;
   double loss = 0;  // predicted
   double bytes = 0;
+  std::optional<uint64_t> rank = {};  // with bits, if the plan quantises: of both factors
 };
 struct CompressionPlan {
   std::vector<GroupPlan> groups;  // of the record

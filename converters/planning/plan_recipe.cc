@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -68,26 +69,36 @@ Result<std::string> PlanRecipe(const SensitivityRecord& record, const Compressio
   const JsonValue* const before = recipe.Find("passes");
   JsonValue passes = before != nullptr ? *before : ArrayValue();
   JsonValue fractions = ObjectValue();
-  std::map<std::pair<uint64_t, uint64_t>, std::vector<std::string>> coded;
+  std::map<std::tuple<uint64_t, uint64_t, CodeForm>, std::vector<std::string>> coded;
+  std::map<uint64_t, std::vector<std::string>> narrow;
   std::map<int, std::vector<std::string>> quantised;
   std::vector<std::string> rest = record.rest;
   for (size_t i = 0; i < plan.groups.size(); ++i) {
     const GroupPlan& group = plan.groups[i];
     for (const std::string& name : record.groups[i].tensors) {
       if (group.sparsity) fractions.Set(name, *group.sparsity);
-      if (group.bits) quantised[*group.bits].push_back(name);
+      if (group.rank) narrow[*group.rank].push_back(name);
+      // The factors of a low rank: NAME and, where it had none, NAME.projection.
+      if (group.bits) quantised[*group.bits].push_back(group.rank ? name + "*" : name);
       if (!group.codes) continue;
-      coded[{group.codes->positions, group.codes->sub_vectors}].push_back(name);
+      coded[{group.codes->positions, group.codes->sub_vectors, group.codes->form}].push_back(name);
       rest.push_back(name + ".codebook");
     }
   }
   if (!fractions.items.empty()) {
     passes.Append(PassOf("prune").Set("fractions", std::move(fractions)));
   }
-  for (const auto& [shape, names] : coded) {
+  for (const auto& [change, names] : coded) {
+    const auto& [positions, sub_vectors, form] = change;
     JsonValue pass = PassOf("code");
-    pass.Set("tensors", Texts(names)).Set("positions", shape.first);
-    passes.Append(pass.Set("sub_vectors", shape.second));
+    pass.Set("tensors", Texts(names)).Set("positions", positions);
+    if (form == CodeForm::kSum) pass.Set("combine", "sum");
+    if (form == CodeForm::kSlim) pass.Set("pools", "one");
+    if (form == CodeForm::kHashed) pass.Set("mapping", "hashed");
+    passes.Append(pass.Set("sub_vectors", sub_vectors));
+  }
+  for (const auto& [rank, names] : narrow) {
+    passes.Append(PassOf("low_rank").Set("tensors", Texts(names)).Set("rank", rank));
   }
   if (!quantised.empty()) {
     std::vector<std::string>& others = quantised[record.rest_bits];

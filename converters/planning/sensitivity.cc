@@ -6,6 +6,7 @@
 
 #include "converters/checkpoints/quoted.h"
 #include "converters/name_pattern.h"
+#include "converters/passes/low_rank.h"
 #include "format/blocks.h"
 #include "format/file_layout.h"
 #include "format/overloaded.h"
@@ -223,19 +224,37 @@ uint64_t Sensitivity::NonzerosOf(const TensorGroup& group) const {
   return nonzeros;
 }
 
+bool TakesTable(const Shape& shape, const TensorChange& change) {
+  if (shape.size() != 2) return false;
+  if (const auto* low = std::get_if<RankChange>(&change)) {
+    return low->rank < std::min(shape[0], shape[1]) && shape[1] <= kMaxLowRankColumns;
+  }
+  const auto* coded = std::get_if<CodesChange>(&change);
+  if (coded == nullptr) return true;
+  const uint64_t each = (coded->sub_vectors + coded->positions - 1) / coded->positions;
+  if (coded->form == CodeForm::kSum) {
+    return coded->sub_vectors % coded->positions == 0 && shape[0] >= each;
+  }
+  if (shape[1] % coded->positions != 0) return false;
+  return coded->form == CodeForm::kSlim ? coded->sub_vectors <= shape[0] * coded->positions
+                                        : shape[0] >= each;
+}
+
 bool Sensitivity::Takes(const TensorGroup& group, const TensorChange& change) const {
   if (std::holds_alternative<SparsityChange>(change)) {
     return std::all_of(group.tensors.begin(), group.tensors.end(),
                        [&](TensorId id) { return file_->tensors()[id].shape.size() == 2; });
   }
-  const auto* coded = std::get_if<CodesChange>(&change);
-  if (coded == nullptr) return true;
+  if (std::holds_alternative<BitsChange>(change)) return true;
   const std::vector<TensorId> tables = TablesOf(file_->description());
+  // The head of an adaptive softmax has no projection of its own.
+  const auto* const softmax = FindBlock<AdaptiveSoftmax>(file_->description());
+  const bool has_head = softmax != nullptr && softmax->head_table && !softmax->tails.empty() &&
+                        std::holds_alternative<RankChange>(change);
   return std::all_of(group.tensors.begin(), group.tensors.end(), [&](TensorId id) {
-    const Shape& shape = file_->tensors()[id].shape;
-    return std::find(tables.begin(), tables.end(), id) != tables.end() && shape.size() == 2 &&
-           shape[1] % coded->positions == 0 &&
-           shape[0] >= (coded->sub_vectors + coded->positions - 1) / coded->positions;
+    return std::find(tables.begin(), tables.end(), id) != tables.end() &&
+           !(has_head && *softmax->head_table == id) &&
+           TakesTable(file_->tensors()[id].shape, change);
   });
 }
 
@@ -278,10 +297,11 @@ Result<Measurement> Sensitivity::Measure(const TensorGroup& group, const TensorC
     error += squares * tensor.relative_error * tensor.relative_error;
     found.entries += Count(original.shape);
     found.nonzeros += tensor.nonzeros;
+    found.bytes += tensor.bytes.value_or(0);
     for (size_t part = 0; part < tensor.parts.size(); ++part) {
       KINGLET_RETURN_IF_ERROR(changed.packer.Add(tensor.parts[part]));
       const TensorView& view = changed.packer.views().back();
-      found.bytes += BytesOfView(view);
+      if (!tensor.bytes) found.bytes += BytesOfView(view);
       if (part == 0) {
         changed.views[id] = view;
       } else {

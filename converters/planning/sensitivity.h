@@ -55,6 +55,9 @@ Result<TextLoss> LossAfter(const RecordedContext& recorded,
 // The standard error of the difference of two means over the same text, from its text blocks.
 double DifferenceError(const TextLoss& a, const TextLoss& b);
 
+// Whether a table of this shape can have the change.
+bool TakesTable(const Shape& shape, const TensorChange& change);
+
 struct TensorGroup {
   std::string name;
   std::vector<TensorId> tensors;
@@ -103,7 +106,7 @@ class Sensitivity {
   uint64_t BytesOf(const TensorGroup& group) const;
   uint64_t EntriesOf(const TensorGroup& group) const;
   uint64_t NonzerosOf(const TensorGroup& group) const;
-  // Whether the model can have the change: codes are for tables, sparsities for matrices.
+  // Whether the model can have the change: codes and ranks are for tables, sparsities for matrices.
   bool Takes(const TensorGroup& group, const TensorChange& change) const;
   // The group's bytes when it is quantised to `bits`. Does not run the model.
   Result<uint64_t> BytesAtBits(const TensorGroup& group, int bits) const;

@@ -18,6 +18,7 @@
 #include "converters/passes/slim_mapping.h"
 #include "converters/passes/sub_vectors.h"
 #include "converters/passes/summed_codes.h"
+#include "converters/recipe/make_codes.h"
 #include "converters/recipe/project_table.h"
 #include "format/overloaded.h"
 
@@ -171,7 +172,9 @@ class PassRunner {
     return ForEach({}, "code", [&](TensorId id) -> Status {
       const EncodedTensor& tensor = model_.draft.tensors[id];
       KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
-      Result<CodedTable> made = MakeCodes(pass, tensor.name, before, tensor.shape);
+      const uint64_t pools = pass.pools == CodePass::Pools::kOne && !pass.sum ? 1 : pass.positions;
+      Result<CodedTable> made = MakeCodes(pass, before, tensor.shape, around_.threads,
+                                          ClusteringProgress(pass, tensor.name, pools));
       if (!made.ok()) return Placed(tensor.name, made.status());
       CodedTable coded = std::move(made).value();
       const bool hashed = pass.mapping == CodePass::Mapping::kHashed;
@@ -276,40 +279,6 @@ class PassRunner {
 
   void Note(const EncodedTensor& tensor, const std::string& what, std::span<const float> before) {
     reports_.Add(tensor.name, what, Compare(before, tensor));
-  }
-
-  Result<CodedTable> MakeCodes(const CodePass& pass, const std::string& tensor,
-                               std::span<const float> values, const Shape& shape) const {
-    KMeansOptions clustering;
-    clustering.seed = pass.seed;
-    clustering.iterations = pass.iterations;
-    clustering.restarts = pass.restarts;
-    clustering.threads = around_.threads;
-    if (pass.sum) {
-      SumQuantisation options;
-      options.positions = pass.positions;
-      options.choices = pass.sub_vectors / pass.positions;
-      options.sweeps = pass.sweeps;
-      options.clustering = std::move(clustering);
-      options.progress = ClusteringProgress(pass, tensor, pass.positions);
-      return QuantiseToSums(values, shape, options);
-    }
-    std::vector<uint32_t> pools = pass.pools == CodePass::Pools::kOne
-                                      ? std::vector{static_cast<uint32_t>(pass.sub_vectors)}
-                                      : EvenPools(pass.sub_vectors, pass.positions);
-    if (pass.mapping == CodePass::Mapping::kClustered) {
-      ProductQuantisation options;
-      options.positions = pass.positions;
-      options.pools = std::move(pools);
-      options.clustering = std::move(clustering);
-      options.progress = ClusteringProgress(pass, tensor, options.pools.size());
-      return ProductQuantise(values, shape, options);
-    }
-    const auto mapping = pass.mapping == CodePass::Mapping::kHashed ? HashedCodes : ShuffledCodes;
-    KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> codes,
-                             mapping(shape, pass.positions, pools, pass.seed));
-    return FitSubVectors(values, shape, pass.positions, std::move(pools), std::move(codes),
-                         around_.threads);
   }
 
   std::function<void(uint64_t, const KMeansProgress&)> ClusteringProgress(const CodePass& pass,

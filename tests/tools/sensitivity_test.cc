@@ -122,7 +122,7 @@ TEST_F(SensitivityCommandTest, AFullDiskIsOneLineAndTheHalfLineIsNotTakenForAWho
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   {
-    auto writer = SensitivityWriter::Open(path, lines);
+    auto writer = LineWriter::Open(path, kSensitivityBegin, lines);
     ASSERT_TRUE(writer.ok());
     const struct rlimit full = {300, before.rlim_max};
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);
@@ -134,7 +134,7 @@ TEST_F(SensitivityCommandTest, AFullDiskIsOneLineAndTheHalfLineIsNotTakenForAWho
   }
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(std::filesystem::file_size(path), 300U);
-  ASSERT_TRUE(SensitivityWriter::Open(path, lines).ok());
+  ASSERT_TRUE(LineWriter::Open(path, kSensitivityBegin, lines).ok());
   EXPECT_EQ(lines.size(), 1U);
   EXPECT_EQ(std::filesystem::file_size(path), line.size());
 }

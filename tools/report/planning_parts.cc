@@ -64,7 +64,7 @@ std::string PlanningSection(const char* style, const char* title, const char* ab
 
 // A kind of change: the index of TensorChange's alternative.
 using Kind = size_t;
-constexpr std::array<const char*, 3> kKinds = {"fraction of zeros", "bits", "codes"};
+constexpr std::array<const char*, 4> kKinds = {"fraction of zeros", "bits", "codes", "rank"};
 
 // "0.5", "4", "2 x 8": a tick of the axis of a kind.
 std::string TickOf(const TensorChange& change) {
@@ -73,7 +73,8 @@ std::string TickOf(const TensorChange& change) {
                  [](const BitsChange& quantised) { return std::to_string(quantised.bits); },
                  [](const CodesChange& coded) {
                    return std::to_string(coded.positions) + "x" + std::to_string(coded.sub_vectors);
-                 }},
+                 },
+                 [](const RankChange& low) { return std::to_string(low.rank); }},
       change);
 }
 

@@ -11,6 +11,7 @@ namespace kinglet {
 struct PlotPoint {
   std::string label;  // text, not SVG
   double x = 0, y = 0;
+  std::string series = {};  // of all points or of none
 };
 
 struct PlotTitles {
@@ -21,7 +22,8 @@ struct PlotTitles {
 std::vector<bool> OnFrontier(const std::vector<PlotPoint>& points);
 
 // Points on axes that are logarithmic over a range of more than 10, and a line through those of
-// the frontier. REQUIRES: at least one point; coordinates are finite and above 0.
+// the frontier. Points of series have a line for each series and a legend in place of labels.
+// REQUIRES: at least one point; coordinates are finite and above 0.
 std::string ScatterPlot(const PlotTitles& titles, const std::vector<PlotPoint>& points);
 
 }  // namespace kinglet

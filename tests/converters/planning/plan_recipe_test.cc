@@ -35,6 +35,25 @@ TEST(PlanRecipe, HasAPassForEachKindOfChange) {
 )");
 }
 
+TEST(PlanRecipe, FormsOfCodesAndLowRanks) {
+  CompressionPlan plan = Plan();
+  plan.groups[0] = {{}, {}, CodesChange{2, 8, CodeForm::kSum}, 0, 0};
+  plan.groups[1] = {{}, 5, {}, 0, 0, 3};
+  plan.groups[2] = {{}, {}, CodesChange{2, 8, CodeForm::kSlim}, 0, 0};
+  const auto recipe = PlanRecipe(Record(), plan, {}, "");
+  ASSERT_TRUE(recipe.ok());
+  EXPECT_EQ(*recipe, R"({
+ "passes": [
+  {"pass": "code", "tensors": ["a1", "a2"], "positions": 2, "combine": "sum", "sub_vectors": 8},
+  {"pass": "code", "tensors": ["c"], "positions": 2, "pools": "one", "sub_vectors": 8},
+  {"pass": "low_rank", "tensors": ["t"], "rank": 3},
+  {"pass": "quantise", "tensors": ["t*"], "bits": 5},
+  {"pass": "quantise", "tensors": ["bias", "a1.codebook", "a2.codebook", "c.codebook"], "bits": 9}
+ ]
+}
+)");
+}
+
 TEST(PlanRecipe, ComesAfterThePassesOfTheRecipeThatWasMeasured) {
   const std::string path = testing::TempDir() + "plan_recipe_base.json";
   std::ofstream(path)
