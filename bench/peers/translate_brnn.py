@@ -37,6 +37,13 @@ def stand_in(module: str, name: str):
     return made
 
 
+def vocabulary(count: int) -> list:
+    """Made-up words as a field of OpenNMT-py."""
+    field, vocab = stand_in("torchtext.data.field", "Field")(), stand_in("torchtext.vocab", "Vocab")()
+    field.vocab, vocab.itos = vocab, ["<unk>", "<blank>", "<s>", "</s>"] + [f"w{i}" for i in range(4, count)]
+    return [("field", field)]
+
+
 class Network(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -53,14 +60,6 @@ class Network(torch.nn.Module):
         self.generator.bias.data[END] = -1e4  # no sentence ends before the last step
 
     def checkpoint(self) -> dict:
-        field, vocab = stand_in("torchtext.data.field", "Field"), stand_in("torchtext.vocab", "Vocab")
-
-        def words(count):
-            made = field()
-            made.vocab = vocab()
-            made.vocab.itos = ["<unk>", "<blank>", "<s>", "</s>"] + [f"w{i}" for i in range(4, count)]
-            return [("field", made)]
-
         state = collections.OrderedDict()
         for side, table in (("encoder", self.source), ("decoder", self.target)):
             state[side + ".embeddings.make_embedding.emb_luts.0.weight"] = table.weight.data
@@ -74,7 +73,7 @@ class Network(torch.nn.Module):
             bridge=False, model_type="text", position_encoding=False, copy_attn=False, coverage_attn=False)
         generator = {"0.weight": self.generator.weight.data, "0.bias": self.generator.bias.data}
         return {"model": state, "generator": generator, "opt": options,
-                "vocab": {"src": words(SOURCE_WORDS), "tgt": words(TARGET_WORDS)}}
+                "vocab": {"src": vocabulary(SOURCE_WORDS), "tgt": vocabulary(TARGET_WORDS)}}
 
     @torch.no_grad()
     def translate(self, source: list) -> tuple:
@@ -111,12 +110,12 @@ def run(arguments: list) -> str:
     return subprocess.run(arguments, check=True, capture_output=True, text=True).stdout
 
 
-def translate(kinglet: str, model: str, ids: str) -> tuple:
+def translate(kinglet: str, model: str, ids: str, beam=BEAM, lanes=1) -> tuple:
     """The seconds that translating took beyond those of an empty line, and the translations."""
     def timed(file):
         before = processor_seconds_of_children()
-        out = run([kinglet, "translate", model, "--ids", file, "--beam", str(BEAM), "--n-best", "1", "--json",
-                   "--max-length", str(STEPS)])
+        out = run([kinglet, "translate", model, "--ids", file, "--beam", str(beam), "--n-best", "1", "--json",
+                   "--max-length", str(STEPS), "--lanes", str(lanes)])
         return processor_seconds_of_children() - before, [json.loads(line) for line in out.split("\n") if line]
 
     nothing, _ = timed(os.path.join(os.path.dirname(ids), "empty.txt"))
@@ -177,4 +176,5 @@ def main():
         measure(arguments.kinglet, arguments.folder or made, arguments.sentences, arguments.rounds)
 
 
-main()
+if __name__ == "__main__":
+    main()
