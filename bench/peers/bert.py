@@ -135,7 +135,7 @@ def seconds_of(call):
 def onnx_peers(bert, ids, folder):
     """ONNX Runtime's rows: name and a function that reads the text."""
     if importlib.util.find_spec("onnxruntime") is None or importlib.util.find_spec("onnx") is None:
-        print("ONNX Runtime is left out: pip install onnxruntime onnx")
+        print("ONNX Runtime is omitted: pip install onnxruntime onnx")
         return {}
     import onnxruntime
     from onnxruntime.quantization import QuantType, quantize_dynamic

@@ -187,7 +187,7 @@ class Bench:
             loss = self.nll(model, ids, 256 * blocks, "--block", "256")
             rows.append(self.ours(f"kinglet, {name}", model, ids, mode, tokens=100 if mode == "full" else 512, rounds=2, nll=loss))
         if importlib.util.find_spec("llama_cpp") is None:
-            print("llama.cpp is left out: pip install llama-cpp-python gguf")
+            print("llama.cpp is omitted: pip install llama-cpp-python gguf")
             return rows
         for weights, options in (("float32", ()), ("Q8_0", ()), ("Q4_0", ()), ("Q4_0 throughout", ("--pure",))):
             model = self.path(f"{stem}.{weights.replace(' ', '')}.gguf")

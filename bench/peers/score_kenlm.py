@@ -17,13 +17,7 @@ import tempfile
 import time
 
 import kenlm
-from translate_brnn import processor_seconds_of_children, run
-
-
-def timed(arguments: list) -> tuple:
-    before = processor_seconds_of_children()
-    lines = [json.loads(line) for line in run(arguments).splitlines()]
-    return processor_seconds_of_children() - before, lines
+from processor_time import run, timed
 
 
 def main():
@@ -57,7 +51,7 @@ def main():
             for name, words in calls.items():
                 seconds = [timed([options.kinglet, *words, "--text", path]) for path in (options.sentences, one)]
                 times[name].append(seconds[0][0] - seconds[1][0])
-                last = seconds[0][1][-1]
+                last = json.loads(seconds[0][1].splitlines()[-1])
                 totals[name] = -last["nll"] * last["scored"]
     print(f"{len(sentences)} sentences, {tokens} tokens with their ends\n\n| | us a token | perplexity |\n|---|--:|--:|")
     for name, found in times.items():

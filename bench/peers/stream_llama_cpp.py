@@ -7,8 +7,8 @@
 
 FOLDER has the form of Hugging Face's GPT2LMHeadModel. `write` quantises as llama-quantize does, which gives some tensors
 more bits than the type's name says; --pure gives all of them the type. `run` prints JSON: microseconds a token and the mean
-loss of the blocks, each as many tokens as there are positions, the first after <|endoftext|>. llama.cpp's answers are
-logits: `us_per_token` includes NumPy's log-softmax of each token's, `us_logits` is the time without.
+loss of the blocks, each as many tokens as there are positions, in a fresh state; the text begins after <|endoftext|>.
+llama.cpp's answers are logits: `us_per_token` includes NumPy's log-softmax of each token's, `us_logits` is the time without.
 """
 import argparse
 import ctypes
@@ -118,9 +118,10 @@ class Text:
         self.words = self.context.n_vocab()
 
     def block(self, i: int) -> tuple:
-        """The inputs and the tokens that follow them."""
-        targets = self.ids[i * self.positions:(i + 1) * self.positions]
-        return [self.context.token_bos(), *targets[:-1]], targets
+        """The inputs and the tokens that follow them, as `kinglet score --block` reads blocks."""
+        inputs = [self.context.token_bos(), *self.ids]
+        part = slice(i * self.positions, (i + 1) * self.positions)
+        return inputs[part], self.ids[part]
 
     def clear(self):
         llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self.context.ctx), True)

@@ -4,7 +4,7 @@
     bench/peers/train_gpt2.py FOLDER --train wiki.train.tokens --test wiki.test.tokens [--minutes 35] [--seed 1]
 
 Byte-level pieces are trained with tokenizers. FOLDER gets a checkpoint as transformers writes it, with vocab.json and
-merges.txt, calibration.txt (ids of the training text) and ids.txt (of the test text). Every training text begins with
+merges.txt, calibration.txt (the beginning of the training text) and ids.txt (the test text). Every training text begins with
 <|endoftext|>, as kinglet's streams of the family do. Needs PyTorch, transformers and tokenizers from PyPI.
 """
 import argparse
@@ -25,10 +25,6 @@ def pieces(tokenizer, path: pathlib.Path) -> list:
     return tokenizer.encode(path.read_text()).ids
 
 
-def write_ids(path: pathlib.Path, ids: list):
-    path.write_text(" ".join(map(str, ids)) + "\n")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
@@ -45,8 +41,8 @@ def main():
     tokenizer.train([str(options.train)], vocab_size=options.words, special_tokens=[END])
     tokenizer.save_model(str(options.folder))
     ids = pieces(tokenizer, options.train)
-    write_ids(options.folder / "calibration.txt", ids[:4000])
-    write_ids(options.folder / "ids.txt", pieces(tokenizer, options.test))
+    (options.folder / "calibration.txt").write_text(options.train.read_text()[:20000])
+    (options.folder / "ids.txt").write_text(" ".join(map(str, pieces(tokenizer, options.test))) + "\n")
     end = tokenizer.token_to_id(END)
     config = transformers.GPT2Config(
         vocab_size=tokenizer.get_vocab_size(), n_positions=POSITIONS, n_embd=256, n_layer=4, n_head=4,

@@ -13,9 +13,7 @@ import argparse
 import collections
 import json
 import os
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,6 +21,7 @@ import types
 
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import torch
+from processor_time import run, timed
 
 SOURCE_WORDS, TARGET_WORDS, UNITS, LAYERS, BEAM, STEPS, START, END = 17191, 7709, 512, 2, 5, 30, 2, 3
 
@@ -32,6 +31,8 @@ def stand_in(module: str, name: str):
     parts = module.split(".")
     for i in range(1, len(parts) + 1):
         sys.modules.setdefault(".".join(parts[:i]), types.ModuleType(".".join(parts[:i])))
+    if hasattr(sys.modules[module], name):
+        return getattr(sys.modules[module], name)
     made = type(name, (), {"__module__": module})
     setattr(sys.modules[module], name, made)
     return made
@@ -101,26 +102,15 @@ class Network(torch.nn.Module):
         return sequences[0].tolist(), float(totals[0])
 
 
-def processor_seconds_of_children() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
-def run(arguments: list) -> str:
-    return subprocess.run(arguments, check=True, capture_output=True, text=True).stdout
-
-
 def translate(kinglet: str, model: str, ids: str, beam=BEAM, lanes=1) -> tuple:
     """The seconds that translating took beyond those of an empty line, and the translations."""
-    def timed(file):
-        before = processor_seconds_of_children()
-        out = run([kinglet, "translate", model, "--ids", file, "--beam", str(beam), "--n-best", "1", "--json",
-                   "--max-length", str(STEPS), "--lanes", str(lanes)])
-        return processor_seconds_of_children() - before, [json.loads(line) for line in out.split("\n") if line]
+    def seconds_and_lines(file):
+        return timed([kinglet, "translate", model, "--ids", file, "--beam", str(beam), "--n-best", "1", "--json",
+                      "--max-length", str(STEPS), "--lanes", str(lanes)])
 
-    nothing, _ = timed(os.path.join(os.path.dirname(ids), "empty.txt"))
-    seconds, found = timed(ids)
-    return seconds - nothing, found
+    nothing, _ = seconds_and_lines(os.path.join(os.path.dirname(ids), "empty.txt"))
+    seconds, lines = seconds_and_lines(ids)
+    return seconds - nothing, [json.loads(line) for line in lines.split("\n") if line]
 
 
 def measure(kinglet: str, folder: str, sentences: int, rounds: int):

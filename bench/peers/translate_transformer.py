@@ -18,7 +18,8 @@ import time
 import ctranslate2
 import torch
 from ctranslate2.converters import OpenNMTPyConverter
-from translate_brnn import END, STEPS, run, stand_in, translate, vocabulary
+from processor_time import run
+from translate_brnn import END, STEPS, stand_in, translate, vocabulary
 
 WORDS, WIDTH, LAYERS, HEADS, INNER, SOURCE, BATCH = 32000, 512, 6, 8, 2048, 25, 8
 
@@ -57,8 +58,15 @@ def make(path: str):
         encoder_type="transformer", decoder_type="transformer", enc_layers=LAYERS, dec_layers=LAYERS, heads=HEADS, transformer_ff=INNER,
         enc_rnn_size=WIDTH, dec_rnn_size=WIDTH, src_word_vec_size=WIDTH, tgt_word_vec_size=WIDTH, position_encoding=True,
         self_attn_type="scaled-dot", max_relative_positions=0, copy_attn=False, coverage_attn=False, model_type="text")
-    torch.save({"model": state, "generator": generator, "opt": options, "vocab": {"src": vocabulary(WORDS), "tgt": vocabulary(WORDS)}},
+    torch.save({"model": state, "generator": generator, "opt": options, "vocab": {"src": fields(WORDS), "tgt": fields(WORDS)}},
                path)
+
+
+def fields(count: int):
+    """Made-up words as OpenNMT-py 1.0 keeps them."""
+    made = stand_in("onmt.inputters.text_dataset", "TextMultiField")()
+    made.fields = vocabulary(count)
+    return made
 
 
 def words_of(checkpoint: str) -> tuple:
@@ -67,8 +75,7 @@ def words_of(checkpoint: str) -> tuple:
                          ("onmt.inputters.text_dataset", "TextMultiField"), ("onmt.inputters.text_dataset", "_feature_tokenize")):
         stand_in(module, name)
     found = torch.load(checkpoint, weights_only=False)["vocab"]
-    fields = [found[side].fields if hasattr(found[side], "fields") else found[side] for side in ("src", "tgt")]
-    return tuple(side[0][1].vocab.itos for side in fields)
+    return tuple(found[side].fields[0][1].vocab.itos for side in ("src", "tgt"))
 
 
 class Peer:
