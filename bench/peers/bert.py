@@ -141,7 +141,7 @@ def onnx_peers(bert, ids, folder):
     from onnxruntime.quantization import QuantType, quantize_dynamic
     whole, int8 = str(folder / "bert.onnx"), str(folder / "bert.int8.onnx")
     if not os.path.exists(int8):
-        old = {"dynamo": False} if int(torch.__version__.partition(".")[0]) > 1 else {}
+        old = {} if torch.__version__.startswith("1.") else {"dynamo": False}
         torch.onnx.export(bert, (ids,), whole, input_names=["ids"], output_names=["x"], opset_version=17, **old)
         quantize_dynamic(whole, int8, weight_type=QuantType.QInt8)
     settings = onnxruntime.SessionOptions()
