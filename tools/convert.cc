@@ -113,8 +113,8 @@ Command AddConvert(Arguments& program) {
   AddRoundingOptions(command, options->quantisers);
   command
       .Add("--calibrate", convert.calibration_text,
-           "quantise activations too, with the ranges measured on this text (for a model with an "
-           "encoder: sentence pairs)")
+           "quantise activations too, with the ranges measured on this text (for a model without a "
+           "vocabulary: its ids; with an encoder: sentence pairs)")
       .Placeholder("FILE");
   command
       .Add("--activation-bits", convert.activation_bits,

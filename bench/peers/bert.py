@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reading a text with BERT-base (Devlin et al. 2019: 12 layers of 768, 12 heads, 3,072; random weights, a word table
-coded as DPQ's): PyTorch in float32 and `kinglet bench` in float32 (`cpu` and `onednn`) and with 9-bit weights and
-activations, one thread.
+coded as DPQ's): PyTorch in float32, ONNX Runtime in float32 and with dynamic int8 (if it is installed: onnxruntime and
+onnx from PyPI), and `kinglet bench` in float32 (`cpu` and `onednn`) and with 9-bit weights and activations, one thread.
 
     bert.py KINGLET [--tokens 128] [--rounds 5] [--folder DIR]
 
@@ -11,6 +11,7 @@ whichever BLAS the system has: install libopenblas0-pthread for the quicker one.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import pathlib
@@ -122,13 +123,36 @@ def kinglet_seconds(kinglet, model, backend, tokens):
     return line["us_per_token"]["p50"] * tokens / 1e6
 
 
-def torch_seconds(bert, ids):
+def seconds_of(call):
     times = []
     for _ in range(6):
         start = time.perf_counter()
-        bert(ids)
+        call()
         times.append(time.perf_counter() - start)
     return statistics.median(times[1:])
+
+
+def onnx_peers(bert, ids, folder):
+    """ONNX Runtime's rows: name and a function that reads the text."""
+    if importlib.util.find_spec("onnxruntime") is None or importlib.util.find_spec("onnx") is None:
+        print("ONNX Runtime is omitted: pip install onnxruntime onnx")
+        return {}
+    import onnxruntime
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    whole, int8 = str(folder / "bert.onnx"), str(folder / "bert.int8.onnx")
+    if not os.path.exists(int8):
+        old = {} if torch.__version__.startswith("1.") else {"dynamo": False}
+        torch.onnx.export(bert, (ids,), whole, input_names=["ids"], output_names=["x"], opset_version=17, **old)
+        quantize_dynamic(whole, int8, weight_type=QuantType.QInt8)
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    peers = {}
+    for form, path in (("float32", whole), ("int8", int8)):
+        session = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
+        peers[f"ONNX Runtime {onnxruntime.__version__}, {form}"] = lambda session=session: session.run(None, {"ids": ids.numpy()})[0]
+    difference = abs(next(iter(peers.values()))() - bert(ids).numpy()).max()
+    print(f"ONNX Runtime in float32: largest difference from PyTorch's {difference:.2g}")
+    return peers
 
 
 def main():
@@ -154,17 +178,16 @@ def main():
               f"{max(abs(a - b) for a, b in zip(pooled, found, strict=True)):.2g}")
         rows = [("kinglet, float32, onednn", "float.kgl", "onednn"), ("kinglet, float32, cpu", "float.kgl", "cpu"),
                 ("kinglet, 9 bits, cpu", "nine.kgl", "cpu")]
-        times = {name: [] for name, _, _ in rows}
-        peer = []
+        peers = {"PyTorch " + torch.__version__: lambda: bert(ids), **onnx_peers(bert, ids, folder)}
+        times = {name: [] for name in [*peers, *(name for name, _, _ in rows)]}
         for _ in range(options.rounds):
-            peer.append(torch_seconds(bert, ids))
+            for name, call in peers.items():
+                times[name].append(seconds_of(call))
             for name, model, backend in rows:
                 times[name].append(kinglet_seconds(options.kinglet, folder / model, backend, options.tokens))
-    seconds = statistics.median(peer)
-    print(f"{'PyTorch ' + torch.__version__:28} {1e3 * seconds:8.1f} ms a text of {options.tokens} tokens")
     for name, found in times.items():
-        pairs = statistics.median(a / b for a, b in zip(peer, found, strict=True))
-        print(f"{name:28} {1e3 * statistics.median(found):8.1f} ms  {pairs:5.2f} x PyTorch's speed")
+        pairs = statistics.median(a / b for a, b in zip(next(iter(times.values())), found, strict=True))
+        print(f"{name:28} {1e3 * statistics.median(found):8.1f} ms a text of {options.tokens} tokens  {pairs:5.2f} x PyTorch's speed")
     return 0
 
 

@@ -77,21 +77,23 @@ class Bench:
         return (self.convert(checkpoint, self.path(stem + ".float32.kgl")),
                 self.quantised(checkpoint, stem, vocabulary, text, 9))
 
-    def ours(self, name: str, model: str, ids: str, mode="full", threads=1, lanes=1, skip=False, tokens=300):
-        arguments = ["bench", model, "--ids", ids, "--json", "--mode", mode, "--threads", str(threads), "--lanes",
-                     str(lanes), "--tokens", str(tokens)] + ([] if skip else ["--no-skip"])
+    def ours(self, name: str, model: str, ids: str, mode="full", threads=1, lanes=1, skip=False, tokens=300, rounds=20,
+             nll=None):
+        arguments = ["bench", model, "--ids", ids, "--json", "--mode", mode, "--threads", str(threads), "--lanes", str(lanes),
+                     "--tokens", str(tokens), "--rounds", str(rounds)] + ([] if skip else ["--no-skip"])
 
         def run() -> dict:
             out = subprocess.run([self.kinglet, *arguments], check=True, text=True, stdout=subprocess.PIPE).stdout
             found = json.loads(out.splitlines()[0])
-            return {"us": found["us_per_token"]["p50"], "roofline": found["roofline_us"] / lanes, "model": model, "ids": ids}
+            return {"us": found["us_per_token"]["p50"], "roofline": found["roofline_us"] / lanes, "model": model, "ids": ids,
+                    "nll": nll}
         return name, run
 
-    def nll(self, model: str, ids: str, scored: int) -> float:
+    def nll(self, model: str, ids: str, scored: int, *options: str) -> float:
         """The mean negative log-probability that kinglet's file gives to the tokens that the peers scored."""
         with open(ids) as whole, open(self.path("scored.txt"), "w") as part:
-            part.write(" ".join(whole.read().split()[:scored + 1]))
-        out = subprocess.run([self.kinglet, "score", model, "--ids", part.name, "--json"], check=True, text=True,
+            part.write(" ".join(whole.read().split()[:scored + (not options)]))
+        out = subprocess.run([self.kinglet, "score", model, "--ids", part.name, "--json", *options], check=True, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
         return json.loads(out.splitlines()[-1])["nll"]
 
@@ -166,6 +168,35 @@ class Bench:
         return [self.ours("kinglet, 9 bits", nine, ids), self.ours("kinglet, float32", float32, ids),
                 self.peer("PyTorch, float32", "stream_lstm.py", "run", checkpoint, "--ids", ids)]
 
+    def gpt2_rows(self, folder: str, mode: str) -> list:
+        """A GPT-2 in the form of Hugging Face, in kinglet and in llama.cpp."""
+        stem, ids, blocks = os.path.basename(folder), os.path.join(folder, "ids.txt"), 32
+        if stem == "gpt2-random":
+            blocks = 1
+            if not os.path.exists(ids):
+                self.python("stream_llama_cpp.py", "random", folder)
+        elif not os.path.exists(ids):
+            sys.exit(f"compare: {folder}: expected what train_gpt2.py writes, found nothing: run bench/peers/train_gpt2.py {folder}")
+        rows = []
+        for name, options in GPT2_FORMS.items():
+            if blocks == 1:  # feedback takes minutes, and random weights gain nothing by it
+                options = tuple("nearest" if option == "feedback" else option for option in options)
+            if "--calibrate" in options:
+                options = (*options, os.path.join(folder, "calibration.txt"))
+            model = self.convert(folder, self.path(f"{stem}.{name.replace(' ', '')}.kgl"), *options)
+            loss = self.nll(model, ids, 256 * blocks, "--block", "256")
+            rows.append(self.ours(f"kinglet, {name}", model, ids, mode, tokens=100 if mode == "full" else 512, rounds=2, nll=loss))
+        if importlib.util.find_spec("llama_cpp") is None:
+            print("llama.cpp is omitted: pip install llama-cpp-python gguf")
+            return rows
+        for weights, options in (("float32", ()), ("Q8_0", ()), ("Q4_0", ()), ("Q4_0 throughout", ("--pure",))):
+            model = self.path(f"{stem}.{weights.replace(' ', '')}.gguf")
+            if not os.path.exists(model):
+                self.python("stream_llama_cpp.py", "write", folder, model, "--weights", weights.split()[0], *options)
+            rows.append(self.peer(f"llama.cpp, {weights}", "stream_llama_cpp.py", "run", model, "--ids", ids, "--mode", mode,
+                                  "--blocks", str(blocks)))
+        return rows
+
     def transformer_xl_rows(self) -> list:
         folder = self.path("transfo-xl-wt103")
         ids, text = os.path.join(folder, "tokens.txt"), os.path.join(folder, "text.txt")
@@ -179,6 +210,15 @@ class Bench:
                              "--recompute", "--tokens", str(self.recomputed))] if self.recomputed else [])]
 
 
+FEW_BITS = ("--activation-bits", "9", "--scale-by", "mse", "--round-by", "feedback", "--calibrate-by", "percentile", "--calibrate")
+GPT2_FORMS = {
+    "float32": (),
+    "9 bits": ("--bits", "9", "--activation-bits", "9", "--calibrate"),
+    "8 bits": ("--bits", "8", "--activation-bits", "9", "--calibrate"),
+    "5 bits": ("--bits", "5", *FEW_BITS),
+    "4 bits": ("--bits", "4", *FEW_BITS),
+}
+
 # name: (what is asked, rows)
 CASES = {
     "best": ("best MicroNet, full distribution, 1 thread", lambda bench: bench.best_rows(1)),
@@ -187,6 +227,11 @@ CASES = {
     "lanes": ("best MicroNet, 64 lanes, ten best words, 2 threads", Bench.lanes_rows),
     "demo": ("demo model on real text, full distribution, 1 thread", Bench.demo_rows),
     "transformer-xl": ("Transformer-XL, transfo-xl-wt103's shapes, full distribution, 1 thread", Bench.transformer_xl_rows),
+    "gpt2": ("a small trained GPT-2, full distribution, 1 thread", lambda bench: bench.gpt2_rows(bench.path("gpt2-small"), "full")),
+    "gpt2-text": ("a small trained GPT-2, a given text, 1 thread", lambda bench: bench.gpt2_rows(bench.path("gpt2-small"), "text")),
+    "gpt2-random": ("GPT-2 small's shape, full distribution, 1 thread", lambda bench: bench.gpt2_rows(bench.path("gpt2-random"), "full")),
+    "gpt2-random-text": ("GPT-2 small's shape, a given text, 1 thread",
+                         lambda bench: bench.gpt2_rows(bench.path("gpt2-random"), "text")),
     "lstm": ("LSTM 2 x 1500, 10,000 words, DPQ input, full distribution, 1 thread", Bench.lstm_rows),
 }
 
@@ -244,7 +289,7 @@ def main():
     os.makedirs(options.work, exist_ok=True)
     bench = Bench(os.path.abspath(options.kinglet), options.work, options.blas, options.recomputed_tokens,
                   options.litert_python)
-    blas = bench.blas()
+    blas = bench.blas() if set(options.only.split(",")) - {name for name in CASES if name.startswith("gpt2")} else ""
     print(f"PyTorch's products: {blas or 'its own'}")
     if "/blas/libblas" in blas and not options.reference_blas:
         sys.exit("compare: PyTorch uses the reference BLAS: install libopenblas0 or name one by --blas (or --reference-blas)")

@@ -49,7 +49,8 @@ def session_of(network: Network, threads: int, weights: str) -> tuple:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "step.onnx")
         torch.onnx.export(Step(network), (torch.zeros(network.width), keys, values, torch.zeros(network.window)), path,
-                          input_names=names, output_names=["p", "hidden", "new_keys", "new_values"], opset_version=15)
+                          input_names=names, output_names=["p", "hidden", "new_keys", "new_values"], opset_version=15,
+                          **({} if torch.__version__.startswith("1.") else {"dynamo": False}))
         if weights != "float32":
             path = quantised(path, weights == "int8-rows")
         options = onnxruntime.SessionOptions()

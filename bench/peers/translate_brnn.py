@@ -13,9 +13,7 @@ import argparse
 import collections
 import json
 import os
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,6 +21,7 @@ import types
 
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import torch
+from processor_time import run, timed
 
 SOURCE_WORDS, TARGET_WORDS, UNITS, LAYERS, BEAM, STEPS, START, END = 17191, 7709, 512, 2, 5, 30, 2, 3
 
@@ -32,9 +31,18 @@ def stand_in(module: str, name: str):
     parts = module.split(".")
     for i in range(1, len(parts) + 1):
         sys.modules.setdefault(".".join(parts[:i]), types.ModuleType(".".join(parts[:i])))
+    if hasattr(sys.modules[module], name):
+        return getattr(sys.modules[module], name)
     made = type(name, (), {"__module__": module})
     setattr(sys.modules[module], name, made)
     return made
+
+
+def vocabulary(count: int) -> list:
+    """Made-up words as a field of OpenNMT-py."""
+    field, vocab = stand_in("torchtext.data.field", "Field")(), stand_in("torchtext.vocab", "Vocab")()
+    field.vocab, vocab.itos = vocab, ["<unk>", "<blank>", "<s>", "</s>"] + [f"w{i}" for i in range(4, count)]
+    return [("field", field)]
 
 
 class Network(torch.nn.Module):
@@ -53,14 +61,6 @@ class Network(torch.nn.Module):
         self.generator.bias.data[END] = -1e4  # no sentence ends before the last step
 
     def checkpoint(self) -> dict:
-        field, vocab = stand_in("torchtext.data.field", "Field"), stand_in("torchtext.vocab", "Vocab")
-
-        def words(count):
-            made = field()
-            made.vocab = vocab()
-            made.vocab.itos = ["<unk>", "<blank>", "<s>", "</s>"] + [f"w{i}" for i in range(4, count)]
-            return [("field", made)]
-
         state = collections.OrderedDict()
         for side, table in (("encoder", self.source), ("decoder", self.target)):
             state[side + ".embeddings.make_embedding.emb_luts.0.weight"] = table.weight.data
@@ -74,7 +74,7 @@ class Network(torch.nn.Module):
             bridge=False, model_type="text", position_encoding=False, copy_attn=False, coverage_attn=False)
         generator = {"0.weight": self.generator.weight.data, "0.bias": self.generator.bias.data}
         return {"model": state, "generator": generator, "opt": options,
-                "vocab": {"src": words(SOURCE_WORDS), "tgt": words(TARGET_WORDS)}}
+                "vocab": {"src": vocabulary(SOURCE_WORDS), "tgt": vocabulary(TARGET_WORDS)}}
 
     @torch.no_grad()
     def translate(self, source: list) -> tuple:
@@ -102,26 +102,15 @@ class Network(torch.nn.Module):
         return sequences[0].tolist(), float(totals[0])
 
 
-def processor_seconds_of_children() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
-def run(arguments: list) -> str:
-    return subprocess.run(arguments, check=True, capture_output=True, text=True).stdout
-
-
-def translate(kinglet: str, model: str, ids: str) -> tuple:
+def translate(kinglet: str, model: str, ids: str, beam=BEAM, lanes=1) -> tuple:
     """The seconds that translating took beyond those of an empty line, and the translations."""
-    def timed(file):
-        before = processor_seconds_of_children()
-        out = run([kinglet, "translate", model, "--ids", file, "--beam", str(BEAM), "--n-best", "1", "--json",
-                   "--max-length", str(STEPS)])
-        return processor_seconds_of_children() - before, [json.loads(line) for line in out.split("\n") if line]
+    def seconds_and_lines(file):
+        return timed([kinglet, "translate", model, "--ids", file, "--beam", str(beam), "--n-best", "1", "--json",
+                      "--max-length", str(STEPS), "--lanes", str(lanes)])
 
-    nothing, _ = timed(os.path.join(os.path.dirname(ids), "empty.txt"))
-    seconds, found = timed(ids)
-    return seconds - nothing, found
+    nothing, _ = seconds_and_lines(os.path.join(os.path.dirname(ids), "empty.txt"))
+    seconds, lines = seconds_and_lines(ids)
+    return seconds - nothing, [json.loads(line) for line in lines.split("\n") if line]
 
 
 def measure(kinglet: str, folder: str, sentences: int, rounds: int):
@@ -177,4 +166,5 @@ def main():
         measure(arguments.kinglet, arguments.folder or made, arguments.sentences, arguments.rounds)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/passes/quantise.h"
 #include "converters/texts/text_reader.h"
 #include "converters/texts/token_file.h"
@@ -97,6 +98,17 @@ int AttentionWeightBits(uint32_t window, int bits) {
 
 namespace {
 
+Result<std::vector<uint32_t>> ReadCalibrationIds(const std::string& path, uint32_t words) {
+  constexpr const char* kIdsOnly =
+      "the model has ids only: calibrate with ids, or give it words by --vocab";
+  KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> ids, WithNextStep(ReadIds(path), kIdsOnly));
+  const auto outside = std::ranges::find_if(ids, [words](uint32_t id) { return id >= words; });
+  if (!ids.empty() && outside == ids.end()) return ids;
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "calibration", path,
+                         "ids below " + std::to_string(words),
+                         ids.empty() ? "an empty file" : std::to_string(*outside));
+}
+
 // The texts unchanged, and with masks.
 Result<CalibrationInput> ReadMaskedCalibration(const std::string& path, const MaskedModel& masked,
                                                std::span<const std::string> vocabulary,
@@ -134,8 +146,8 @@ Result<CalibrationInput> ReadCalibration(const std::string& path,
     return ReadMaskedCalibration(path, *masked, vocabulary, tokenizer);
   }
   if (vocabulary.empty()) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "calibration", "vocabulary",
-                           "a vocabulary for the text (--vocab)", "none");
+    KINGLET_ASSIGN_OR_RETURN(input.tokens, ReadCalibrationIds(path, description.vocabulary_size));
+    return input;
   }
   KINGLET_ASSIGN_OR_RETURN(input.tokens, ReadCalibrationText(path, vocabulary, tokenizer));
   return input;

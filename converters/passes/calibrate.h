@@ -54,9 +54,9 @@ struct CalibrationInput {
   std::map<std::string, float> ranges = {};
   std::vector<std::string> notes = {};  // for the user
 };
-// Reads a text, or, for a model with an encoder, pairs of ids (converters/texts/pair_file.h).
-// Errors: KINGLET_INVALID_ARGUMENT for running text without a vocabulary, and for a masked model
-// without a tokenizer; those of reading the file.
+// Reads a text, without a vocabulary ids (converters/texts/token_file.h), or, for a model with an
+// encoder, pairs of ids (converters/texts/pair_file.h). Errors: KINGLET_INVALID_ARGUMENT for ids
+// that the model has no words for, and for a masked model without a tokenizer; those of reading.
 Result<CalibrationInput> ReadCalibration(const std::string& path,
                                          const ModelDescription& description,
                                          std::span<const std::string> vocabulary,

@@ -465,9 +465,6 @@ TEST(Calibrate, ATranslationModelReadsPairs) {
 
   draft = TinyTranslation({.bits = 9});
   EXPECT_EQ(Calibrate(folder.Write("text", "t4 t5\n"), 9, draft).code(), KINGLET_INVALID_ARGUMENT);
-  ModelDraft wordless = TinyTransformer({.bits = 9});
-  EXPECT_NE(Calibrate(folder.Path("text"), 9, wordless).message().find("--vocab"),
-            std::string::npos);
 }
 
 std::vector<double> LogProbabilities(const ModelDraft& draft, std::span<const uint32_t> tokens) {
@@ -545,6 +542,21 @@ TEST(ReadCalibration, AByteOrderMarkIsOmitted) {
                                      std::vector<std::string>{"the", "<eos>"}, {});
   ASSERT_TRUE(input.ok()) << input.status().message();
   EXPECT_EQ(input->tokens, (std::vector<uint32_t>{0, 1}));
+}
+
+TEST(ReadCalibration, IdsForAModelWithoutAVocabulary) {
+  const TemporaryFolder folder;
+  const ModelDraft draft = TinyMicronet({.bits = 9});  // 23 words
+  const auto input = ReadCalibration(folder.Write("ids", "4 7\n22\n"), draft.description, {}, {});
+  ASSERT_TRUE(input.ok()) << input.status().message();
+  EXPECT_EQ(input->tokens, (std::vector<uint32_t>{4, 7, 22}));
+  for (const auto& [ids, found] : {std::pair("4 23\n", "found 23"), std::pair("", "found an empty"),
+                                   std::pair("the cat\n", "--vocab")}) {
+    const Status status =
+        ReadCalibration(folder.Write("bad", ids), draft.description, {}, {}).status();
+    EXPECT_EQ(status.code(), KINGLET_INVALID_ARGUMENT);
+    EXPECT_NE(status.message().find(found), std::string::npos) << status.message();
+  }
 }
 
 TEST(ReadCalibrationText, TokenizedAsByTheModel) {
