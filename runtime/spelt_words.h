@@ -1,6 +1,6 @@
 // The words that a model with a spelling (EmbeddingBin::spelling) reads by their bytes: those of
-// its vocabulary, and any other, which gets a number above all ids when it is first spelt. Any thread
-// may use an object.
+// its vocabulary, and any other, which gets a number above all ids when it is first spelt. Any
+// thread may use an object.
 #ifndef KINGLET_RUNTIME_SPELT_WORDS_H_
 #define KINGLET_RUNTIME_SPELT_WORDS_H_
 
@@ -35,13 +35,13 @@ class SpeltWords {
                                                 std::shared_ptr<MemoryBudget> budget);
 
   // The number of a word: its id, or one at or above the vocabulary's size, the same for equal
-  // first `longest` bytes. Errors: KINGLET_INVALID_ARGUMENT for an empty word; KINGLET_OUT_OF_MEMORY
-  // beyond kMostWords or the budget. Throws std::bad_alloc.
+  // first `longest` bytes. Errors: KINGLET_INVALID_ARGUMENT for an empty word;
+  // KINGLET_OUT_OF_MEMORY beyond kMostWords or the budget. Throws std::bad_alloc.
   Result<uint32_t> Number(std::string_view word);
 
   // What a model reads for a number: its bytes, at most `longest`, which live as long as the
-  // object, and the token that takes its place where words are predicted or stored. nullopt for a number
-  // that no word has.
+  // object, and the token that takes its place where words are predicted or stored. nullopt for a
+  // number that no word has.
   struct Word {
     std::string_view bytes;
     uint32_t token;

@@ -1,6 +1,17 @@
 """Programs that the comparisons call, and their processor time, which other work on the machine disturbs less than the wall clock."""
+import importlib
 import resource
 import subprocess
+import sys
+
+
+def needed(*names: str) -> list:
+    """The modules of these names; ends the program with status 77 (skipped) where one is missing."""
+    try:
+        return [importlib.import_module(name) for name in names]
+    except ImportError as missing:
+        print(f"skipped: {missing}", file=sys.stderr)
+        sys.exit(77)
 
 
 def run(arguments: list) -> str:

@@ -16,8 +16,9 @@ import statistics
 import tempfile
 import time
 
-import kenlm
-from processor_time import run, timed
+from processor_time import needed, run, timed
+
+kenlm, = needed("kenlm")
 
 
 def main():

@@ -15,11 +15,12 @@ import statistics
 import tempfile
 import time
 
-import ctranslate2
-import torch
-from ctranslate2.converters import OpenNMTPyConverter
-from processor_time import run
-from translate_brnn import END, STEPS, stand_in, translate, vocabulary
+from processor_time import needed, run
+
+torch, ctranslate2 = needed("torch", "ctranslate2")
+
+from ctranslate2.converters import OpenNMTPyConverter  # noqa: E402
+from translate_brnn import END, STEPS, stand_in, translate, vocabulary  # noqa: E402
 
 WORDS, WIDTH, LAYERS, HEADS, INNER, SOURCE, BATCH = 32000, 512, 6, 8, 2048, 25, 8
 

@@ -34,9 +34,9 @@ Result<FairseqDictionary> ReadFairseqDictionary(const FamilyInput& input);
 TensorId AddCharacterTable(const FairseqConfig& config, const FairseqDictionary& dictionary,
                            Network& network);
 // Claims the CNN's tensors and describes it as one that stays in the model, with a stream's cache
-// of config.characters->cache_rows rows: <s> and <pad> are a table of two rows that is derived, </s>
-// and <unk> the trained ones, and every other word is spelt. Errors: KINGLET_INVALID_ARGUMENT for a
-// dictionary without other words. REQUIRES: as AddCharacterTable; cache_rows.
+// of config.characters->cache_rows rows: <s> and <pad> are a table of two rows that is derived,
+// </s> and <unk> the trained ones, and every other word is spelt. Errors: KINGLET_INVALID_ARGUMENT
+// for a dictionary without other words. REQUIRES: as AddCharacterTable; cache_rows.
 Status KeepCharacters(const FairseqConfig& config, const FairseqDictionary& dictionary,
                       Network& network, AdaptiveEmbedding& embedding);
 // Marks the CNN's tensors as unused, because a recipe makes the input. REQUIRES: config.characters.

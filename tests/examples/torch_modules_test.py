@@ -3,7 +3,7 @@
 
     torch_modules_test.py EXAMPLES_TORCH
 
-Exits with 77 (skipped) where PyTorch 2.1 or numpy is not installed.
+Exits with 77 (skipped) where PyTorch 1.13 or numpy is not installed.
 """
 import contextlib
 import copy
@@ -18,7 +18,7 @@ import unittest.mock
 
 try:
     import numpy
-    import torch.func
+    import torch
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(77)

@@ -31,7 +31,9 @@ def export(model, path):
 
 def load(path):
     """What `export` wrote, in eval mode."""
-    checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+    # Before PyTorch 2 the safe reader refuses numbers with a fraction: load only files of your own there.
+    is_safe = int(torch.__version__.split(".")[0]) >= 2
+    checkpoint = torch.load(path, map_location="cpu", weights_only=is_safe)
     if checkpoint.get("format") != FORMAT:
         raise ValueError(f"{path}: expected format {FORMAT!r}, found {checkpoint.get('format')!r}")
     model = LanguageModel(checkpoint["config"])

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 
 from .language_model import LanguageModel
+from .parameters import named_parameters
 from .recipe import tensors_of
 
 
@@ -25,7 +26,7 @@ class Part(NamedTuple):
 def parts_of(model: LanguageModel) -> list:
     """[(name in the model file, Part)]. Tensors that are tied, or stored once, have one name. Instead of a Part there
     is the name of the module whose tensor the converter computes."""
-    parameters = dict(model.named_parameters(remove_duplicate=False))
+    parameters = named_parameters(model)
     names: dict = {}
     found = []
     for name, reference in tensors_of(model.config):
@@ -104,7 +105,7 @@ class GradualPruning:
 
     def __init__(self, model: LanguageModel, fractions: dict, begin: int = 0, end: int = 0, every: int = 1):
         self.begin, self.end, self.every = begin, end, every
-        self.parameters = dict(model.named_parameters(remove_duplicate=False))
+        self.parameters = named_parameters(model)
         self.parts = []
         seen: dict = {}
         for name, part in parts_of(model):

@@ -2,9 +2,9 @@
 and the activations that the runtime rounds to (docs/NUMERICS.md), in float32 as there; gradients pass through."""
 import torch
 from torch import nn
-from torch.func import functional_call
 
 from .language_model import LanguageModel
+from .parameters import functional_call, named_parameters
 from .plan import Plan, parts_of
 from .techniques.coded import CodedEmbedding
 from .techniques.define import DefineEmbedding
@@ -101,7 +101,7 @@ class Quantised(nn.Module):
 
     def weights(self) -> dict:
         """The rounded parameters, by name."""
-        parameters, found = dict(self.model.named_parameters(remove_duplicate=False)), {}
+        parameters, found = named_parameters(self.model), {}
         for attribute, parts in self.parts.items():
             rounded = parameters[attribute].detach().float().clone()
             for part, bits in parts:

@@ -13,6 +13,8 @@ class LstmLayers(nn.ModuleList):
         x = dropout(x) if at is None else at("recurrent.input", x)
         after = []
         for i, (layer, before) in enumerate(zip(self, state or [None] * len(self))):
+            # The parameters of this call (functional_call), which PyTorch before 2 does not set here.
+            layer._flat_weights = [getattr(layer, name) for name in layer._flat_weights_names]
             if at is None:
                 x, before = layer(x, before)
                 x = dropout(x)
