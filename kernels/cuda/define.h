@@ -246,8 +246,10 @@ KINGLET_HOST_DEVICE inline void ApplyLayer(const UnitLayer& layer, const Block& 
       });
   if (layer.highway) {
     block.ForEach(layer.out, [&](uint64_t feature) {
-      const float proposal = Activated(layer.activation, product[feature]);
-      const float gate = Activated(Activation::kSigmoid, product[layer.out + feature]);
+      float& proposal = product[feature];
+      float& gate = product[layer.out + feature];
+      proposal = Activated(layer.activation, proposal);
+      gate = Activated(Activation::kSigmoid, gate);
       output[feature] = gate * previous[feature] + (1 - gate) * proposal;
     });
     return;

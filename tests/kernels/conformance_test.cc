@@ -189,8 +189,9 @@ TEST(Conformance, KernelsReportAllTheWeightMemoryThatTheyRead) {
       const Kernels kernels = backend.bind(op_case.plan, layout, {});
       const Kernels blanks = backend.bind(blanked.plan, layout, {});
       ASSERT_TRUE(kernels.ok() && blanks.ok()) << op_case.name;
-      const auto from = WeightsRead(kernels->front(), op_case.token, op_case.position);
-      const auto to = WeightsRead(blanks->front(), op_case.token, op_case.position);
+      const uint32_t word = op_case.spelt == 0 ? op_case.token : op_case.spelt;
+      const auto from = WeightsRead(kernels->front(), word, op_case.position);
+      const auto to = WeightsRead(blanks->front(), word, op_case.position);
       ASSERT_EQ(from.size(), to.size()) << op_case.name << " on " << backend.name;
       reading += !from.empty();
       for (size_t i = 0; i < from.size(); ++i) {

@@ -1,4 +1,4 @@
-"""Models that keep a character CNN read words that their dictionary lacks, in the command and in Python.
+"""Models that keep a character CNN read words that their dictionary lacks: command and Python.
 
     spelling_test.py     (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
 
@@ -34,7 +34,8 @@ def against_the_equations(name, folder):
     expected = [(int(id), float(value)) for _, id, value in golden]
     text = source / "spelt.txt"
 
-    exact = scored(command("score", path, "--text", text, "--tokens", "--json", "--backend", "ref64"))
+    exact = scored(command("score", path, "--text", text, "--tokens", "--json", "--backend",
+                           "ref64"))
     assert [id for id, _ in exact] == [id for id, _ in expected]
     for (_, found), (_, value) in zip(exact, expected):
         assert abs(found - value) < 1e-6, (found, value)

@@ -43,15 +43,21 @@ class Mirror {
 inline void RunOnLanes(const Program& program, const BufferLayout& layout,
                        std::span<const StreamFrame> frames) {
   const std::unique_ptr<Queue> queue = std::move(program.device()->CreateQueue()).value();
-  std::deque<Mirror> scratch, state, temporary;
+  std::deque<Mirror> scratch, state, temporary, spellings;
   std::vector<std::byte> nothing(program.temporary_bytes(), std::byte{0xA5});
   std::vector<Lane> lanes;
   for (const StreamFrame& frame : frames) {
     scratch.emplace_back(program.device(), *queue, frame.scratch, layout.scratch_bytes);
     state.emplace_back(program.device(), *queue, frame.state, layout.state_bytes);
     temporary.emplace_back(program.device(), *queue, nothing.data(), nothing.size());
+    // Mirrors of no bytes have no address.
+    std::string letters(frame.spelling.empty() ? "x" : frame.spelling);
+    spellings.emplace_back(program.device(), *queue, reinterpret_cast<std::byte*>(letters.data()),
+                           letters.size());
     lanes.push_back({scratch.back().data(), state.back().data(), temporary.back().data(),
-                     frame.position, frame.source_length, frame.token, frame.word(), 0, nullptr});
+                     frame.position, frame.source_length, frame.token, frame.word(),
+                     static_cast<uint32_t>(frame.spelling.size()),
+                     reinterpret_cast<const uint8_t*>(spellings.back().data())});
   }
   const Mirror of_lanes(program.device(), *queue, reinterpret_cast<std::byte*>(lanes.data()),
                         lanes.size() * sizeof(Lane));

@@ -21,6 +21,7 @@
 #include "kinglet/kinglet.h"
 #include "tests/format/editable_file.h"
 #include "tests/support/classifier_builder.h"
+#include "tests/support/define_builder.h"
 #include "tests/support/masked_builder.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
@@ -535,6 +536,7 @@ std::vector<Kind> Kinds() {
   kinds.back().draft.tokenizer = TextTables{false, words};
   kinds.push_back({"encoder and decoder", TinyTranslation({.bits = 9, .quantised = true})});
   kinds.push_back({"classifier", TinyClassifier({.hidden = 5})});
+  kinds.push_back({"character CNN", TinyDefine({.spells = true})});
   kinds.push_back({"unigram pieces", WithPieces(SentencePieceTables::Algorithm::kUnigram)});
   kinds.push_back({"BPE pieces", WithPieces(SentencePieceTables::Algorithm::kBpe)});
   kinds.push_back({"merges", TinyMicronet({})});
