@@ -263,6 +263,9 @@ class DescriptionValidator : private BlockChecks {
       KINGLET_RETURN_IF_ERROR(ValidateWords(part, bin.first, bin.size, words, covered));
       KINGLET_RETURN_IF_ERROR(ValidatePositive(part + ", scale", bin.scale));
       if (bin.spelling) {
+        if constexpr (kSmallBuild) {
+          return LeftOut(origin_, part, "a table of words", "a character CNN");
+        }
         if (!spells) {
           return InvalidPart(part + ", spelling", "none with an encoder", "one");
         }

@@ -149,10 +149,12 @@ class Model::Opening {
 };
 
 Status Model::AddSpeltWords(Opening& opening) {
-  KINGLET_ASSIGN_OR_RETURN(spelt_words_, SpeltWords::Of(plan_, vocabulary(), budget_));
-  if (spelt_words_ == nullptr) return {};
-  KINGLET_RETURN_IF_ERROR(opening.Claim("spellings", spelt_words_->BytesOfVocabulary()));
-  plan_.letters = spelt_words_->Lengths();
+  if constexpr (!kSmallBuild) {
+    KINGLET_ASSIGN_OR_RETURN(spelt_words_, SpeltWords::Of(plan_, vocabulary(), budget_));
+    if (spelt_words_ == nullptr) return {};
+    KINGLET_RETURN_IF_ERROR(opening.Claim("spellings", spelt_words_->BytesOfVocabulary()));
+    plan_.letters = spelt_words_->Lengths();
+  }
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "format/model_file.h"
+#include "format/small_build.h"
 #include "kernels/backend.h"
 #include "kernels/device_program.h"
 #include "kernels/plan.h"
@@ -78,7 +79,7 @@ class Model {
   uint32_t vocabulary_size() const { return plan_.vocabulary_size; }
 
   // Whether the model reads words by their bytes, also words that its vocabulary lacks.
-  bool spells() const { return spelt_words_ != nullptr; }
+  bool spells() const { return !kSmallBuild && spelt_words_ != nullptr; }
   // The number by which a stream reads a word: its id or, in a model that spells, a number at or
   // above vocabulary_size() for a word that the vocabulary lacks. Any thread may call. Errors:
   // KINGLET_UNSUPPORTED for a model that does not spell; those of SpeltWords::Number.

@@ -5,11 +5,13 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "format/coded_rows.h"
 #include "format/row_reader.h"
+#include "format/small_build.h"
 #include "kernels/cpu/bind.h"
 #include "kernels/cpu/product.h"
 #include "kernels/ref/define.h"
@@ -336,11 +338,15 @@ Kernel BindOp(const EmbedRow& op, const BindContext& context) {
     return {EachFrame(kernel), {}, [kernel](uint32_t token) { return kernel.TokenMemory(token); }};
   }
   const auto unit = [&](const DefineRows& define) {
-    using Spelled = ref::SpelledRows<float, FilterPanels>;
+    using Spelled = std::conditional_t<kSmallBuild, ref::NoSpelledRows<float>,
+                                       ref::SpelledRows<float, FilterPanels>>;
     std::shared_ptr<const Spelled> spelled;
-    if (const EmbeddingBin* const bin = op.SpellingOf(define)) {
-      spelled = std::make_shared<const Spelled>(*bin, context.plan.weights, context.weights.claim(),
-                                                FilterPanels(*bin->spelling, context));
+    if constexpr (!kSmallBuild) {
+      if (const EmbeddingBin* const bin = op.SpellingOf(define)) {
+        spelled =
+            std::make_shared<const Spelled>(*bin, context.plan.weights, context.weights.claim(),
+                                            FilterPanels(*bin->spelling, context));
+      }
     }
     return ref::DefineRowKernel<float, BinRows, Spelled, DefineVectors>(
         op, define, context.layout, context.plan.weights, context.weights.claim(),

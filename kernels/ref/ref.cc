@@ -1,8 +1,11 @@
 #include "kernels/ref/ref.h"
 
+#include <memory>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
+#include "format/small_build.h"
 #include "kernels/ref/attention.h"
 #include "kernels/ref/bag.h"
 #include "kernels/ref/cache.h"
@@ -50,12 +53,15 @@ struct Binder {
     };
     if (op.units.empty()) return WithTokenWeights(plain(op.bins));
     const auto unit = [&](const DefineRows& define) {
-      using Spelled = SpelledRows<T, FilterProducts<T>>;
+      using Spelled =
+          std::conditional_t<kSmallBuild, NoSpelledRows<T>, SpelledRows<T, FilterProducts<T>>>;
       std::shared_ptr<const Spelled> spelled;
-      if (const EmbeddingBin* const bin = op.SpellingOf(define)) {
-        spelled = std::make_shared<const Spelled>(
-            *bin, plan.weights, store.claim(),
-            FilterProducts<T>(*bin->spelling, plan.weights, store.claim()));
+      if constexpr (!kSmallBuild) {
+        if (const EmbeddingBin* const bin = op.SpellingOf(define)) {
+          spelled = std::make_shared<const Spelled>(
+              *bin, plan.weights, store.claim(),
+              FilterProducts<T>(*bin->spelling, plan.weights, store.claim()));
+        }
       }
       return DefineRowKernel<T, BinRows<T>, Spelled, DefineFunctions<T>>(
           op, define, layout, plan.weights, store.claim(),

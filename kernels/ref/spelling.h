@@ -155,6 +155,14 @@ class SpelledRows {
   Products products_;
 };
 
+// The rows of a small library, which has no character CNNs.
+template <class T>
+struct NoSpelledRows {
+  bool Has(uint32_t /*word*/) const { return false; }
+  void Row(std::string_view /*spelling*/, T* /*work*/, T* /*out*/) const {}
+  std::vector<MemoryRange> Memory() const { return {}; }
+};
+
 }  // namespace kinglet::ref
 
 #endif  // KINGLET_KERNELS_REF_SPELLING_H_
