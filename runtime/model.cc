@@ -150,10 +150,9 @@ class Model::Opening {
 
 Status Model::AddSpeltWords(Opening& opening) {
   if constexpr (!kSmallBuild) {
+    KINGLET_RETURN_IF_ERROR(opening.Claim("spellings", SpeltWords::BytesOf(plan_, vocabulary())));
     KINGLET_ASSIGN_OR_RETURN(spelt_words_, SpeltWords::Of(plan_, vocabulary(), budget_));
-    if (spelt_words_ == nullptr) return {};
-    KINGLET_RETURN_IF_ERROR(opening.Claim("spellings", spelt_words_->BytesOfVocabulary()));
-    plan_.letters = spelt_words_->Lengths();
+    if (spelt_words_ != nullptr) plan_.letters = spelt_words_->Lengths();
   }
   return {};
 }

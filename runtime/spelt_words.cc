@@ -22,9 +22,24 @@ SpeltWords::SpeltWords(const Vocabulary& vocabulary, uint32_t first, uint32_t lo
   }
 }
 
+namespace {
+
+const EmbeddingBin& LastBin(const Plan& plan) {
+  return std::get<EmbedRow>(plan.nodes[EmbeddingNode(plan)].op).bins.back();
+}
+
+}  // namespace
+
+uint64_t SpeltWords::BytesOf(const Plan& plan, const Vocabulary* vocabulary) {
+  if (!LastBin(plan).spelling || vocabulary == nullptr) return 0;
+  // A string that grows has room for as much again.
+  return 2 * vocabulary->word_bytes() +
+         (sizeof(uint64_t) + sizeof(uint16_t)) * uint64_t{vocabulary->size()};
+}
+
 Result<std::unique_ptr<SpeltWords>> SpeltWords::Of(const Plan& plan, const Vocabulary* vocabulary,
                                                    std::shared_ptr<MemoryBudget> budget) {
-  const EmbeddingBin& last = std::get<EmbedRow>(plan.nodes[EmbeddingNode(plan)].op).bins.back();
+  const EmbeddingBin& last = LastBin(plan);
   if (!last.spelling) return std::unique_ptr<SpeltWords>();
   const std::optional<uint32_t> unknown =
       vocabulary == nullptr ? std::nullopt : vocabulary->Find("<unk>");

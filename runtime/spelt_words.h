@@ -50,10 +50,8 @@ class SpeltWords {
 
   // By id: how many bytes of the word are read; 0 for a word of a table.
   std::vector<uint16_t> Lengths() const;
-  // The memory that the vocabulary's words take.
-  uint64_t BytesOfVocabulary() const {
-    return known_.size() + known_ends_.size() * sizeof known_ends_[0];
-  }
+  // A bound of the memory that Of(plan, vocabulary) takes, and Lengths.
+  static uint64_t BytesOf(const Plan& plan, const Vocabulary* vocabulary);
 
  private:
   SpeltWords(const Vocabulary& vocabulary, uint32_t first, uint32_t longest, uint32_t unknown,

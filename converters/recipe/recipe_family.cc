@@ -210,7 +210,7 @@ class FamilyTables::Placer {
   // Puts the table's bins and units in the place of the family's bin, whose projection follows
   // them. Adds all tensors of the table; the first bin's replaces the family's tensor.
   Status PlaceParts(const Table& table, const InputBin& at) {
-    const EmbeddingBin replaced = at.bin();
+    const EmbeddingBin& replaced = at.bin();
     AdaptiveEmbedding from = table.embedding();
     for (EmbeddingBin& bin : from.bins) bin.first += replaced.first;
     const std::vector<EncodedTensor>& tensors = table.model.draft.tensors;
