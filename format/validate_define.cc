@@ -72,6 +72,8 @@ Status ValidateSpelling(const BlockChecks& checks, const AdaptiveEmbedding& embe
       checks.ValidateRange(part + ", filters", spelling.filters.size(), 1, kMaxFilters));
   KINGLET_RETURN_IF_ERROR(checks.ValidateMatrix(part + ", bytes", bin.table, kSpellingSymbols, 0));
   const uint64_t vector = Cols(checks.ShapeOf(bin.table));
+  KINGLET_RETURN_IF_ERROR(
+      checks.ValidateRange(part + ", width of a byte", vector, 1, kLargestDefineWidth));
   uint64_t channels = 0;
   for (size_t i = 0; i < spelling.filters.size(); ++i) {
     const ByteFilter& filter = spelling.filters[i];
