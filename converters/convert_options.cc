@@ -92,6 +92,12 @@ Status CheckOptions(const ConvertOptions& options) {
   }
   KINGLET_RETURN_IF_ERROR(CheckCacheRows("keep-define", options.define_cache_rows));
   KINGLET_RETURN_IF_ERROR(CheckCacheRows("keep-characters", options.character_cache_rows));
+  if (options.character_cache_rows && options.vocabulary.empty()) {
+    return RefuseOption("keep-characters",
+                        "--vocab FILE with it (fairseq's dict.txt), as the model reads words by "
+                        "their bytes",
+                        "none");
+  }
   if (options.prune && !(*options.prune >= 0 && *options.prune < 1)) {
     return RefuseOption("prune", "a fraction from 0 to below 1", NumberText(*options.prune));
   }

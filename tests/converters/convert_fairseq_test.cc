@@ -178,6 +178,11 @@ TEST(ConvertFairseqFiles, NoCharacterCnnToKeep) {
   options.character_cache_rows = 3;
   EXPECT_EQ(Convert(options).status().message(),
             "convert: keep-characters: expected a character CNN as the input, found none");
+  ConvertOptions without = options;
+  without.vocabulary = "";
+  EXPECT_EQ(Convert(without).status().message(),
+            "convert: keep-characters: expected --vocab FILE with it (fairseq's dict.txt), as the "
+            "model reads words by their bytes, found none");
   options.character_cache_rows = 0;
   EXPECT_EQ(Convert(options).status().message(),
             "convert: keep-characters: expected 1 to 2147483647 rows, found 0");
