@@ -220,6 +220,14 @@ class BinRows {
   std::vector<Bin> bins_;
 };
 
+// y[i] = the matrix times x[i]. REQUIRES: at most ProductBatch::kMost vectors.
+void MultiplyPanels(const VectorFunctions& vector, const Panels& panels,
+                    std::span<const float* const> x, std::span<float* const> y) {
+  ProductBatch batch;
+  for (size_t i = 0; i < x.size(); ++i) batch.Add({nullptr, 1.0f, x[i]}, y[i]);
+  batch.Multiply(vector, panels, {0, panels.panels()}, 1, Finish{});
+}
+
 // The functions of a DeFINE unit's layers (ref::DefineFunctions).
 class DefineVectors {
  public:
@@ -239,10 +247,7 @@ class DefineVectors {
   void Multiply(const DefineLayer& /*layer*/, size_t index, uint64_t group,
                 std::span<const float* const> x, std::span<float* const> y) const {
     const std::vector<SharedPanels>& groups = groups_[index];
-    const Panels& panels = *groups[groups.size() == 1 ? 0 : group];
-    ProductBatch batch;
-    for (size_t lane = 0; lane < x.size(); ++lane) batch.Add({nullptr, 1.0f, x[lane]}, y[lane]);
-    batch.Multiply(*vector_, panels, {0, panels.panels()}, 1, Finish{});
+    MultiplyPanels(*vector_, *groups[groups.size() == 1 ? 0 : group], x, y);
   }
   void Normalise(float* x, size_t n, double epsilon, const float* gain, const float* offset) const {
     if (gain == nullptr || offset == nullptr) {
@@ -285,12 +290,7 @@ class FilterPanels {
   static constexpr size_t kMostWindows = kWindowsTogether;
   void Multiply(size_t filter, uint64_t /*inputs*/, uint64_t /*channels*/,
                 std::span<const float* const> x, std::span<float* const> y) const {
-    const Panels& panels = *filters_[filter];
-    ProductBatch batch;
-    for (size_t window = 0; window < x.size(); ++window) {
-      batch.Add({nullptr, 1.0f, x[window]}, y[window]);
-    }
-    batch.Multiply(*vector_, panels, {0, panels.panels()}, 1, Finish{});
+    MultiplyPanels(*vector_, *filters_[filter], x, y);
   }
   std::vector<MemoryRange> Memory() const {
     std::vector<MemoryRange> memory;

@@ -42,15 +42,7 @@ class DefineFunctions {
     const uint64_t in = layer.in / layer.groups, out = layer.products() / layer.groups;
     const bool shared = layer.weights == DefineLayer::Weights::kShared;
     const float* const matrix = weights_[index].data() + (shared ? 0 : group * out * in);
-    for (size_t lane = 0; lane < x.size(); ++lane) {
-      for (uint64_t feature = 0; feature < out; ++feature) {
-        const float* const row = matrix + feature * in;
-        const T* const chunk = x[lane];
-        y[lane][feature] = Dot<T>(
-            in, [row](size_t i) { return static_cast<T>(row[i]); },
-            [chunk](size_t i) { return chunk[i]; });
-      }
-    }
+    MultiplyRows(matrix, out, in, x, y);
   }
   // Gain and offset may be null.
   void Normalise(T* x, size_t n, double epsilon, const float* gain, const float* offset) const {

@@ -28,6 +28,21 @@ inline std::vector<float> DefineValues(const std::optional<TensorId>& id,
   return DecodedValues(weights[*id]);
 }
 
+// y[i] = the matrix [rows, cols] times x[i], in the order of rule 4.
+template <class T>
+void MultiplyRows(const float* matrix, uint64_t rows, uint64_t cols, std::span<const T* const> x,
+                  std::span<T* const> y) {
+  for (size_t i = 0; i < x.size(); ++i) {
+    for (uint64_t row = 0; row < rows; ++row) {
+      const float* const weights = matrix + row * cols;
+      const T* const values = x[i];
+      y[i][row] = Dot<T>(
+          cols, [weights](size_t k) { return static_cast<T>(weights[k]); },
+          [values](size_t k) { return values[k]; });
+    }
+  }
+}
+
 // The products of a CNN's filters. A backend may have a class of its own, with the same bits.
 template <class T>
 class FilterProducts {
@@ -41,18 +56,10 @@ class FilterProducts {
 
   // How many windows Multiply takes at most; a divisor of kWindowsTogether.
   static constexpr size_t kMostWindows = 1;
-  // y[i] = the filter's matrix times the window x[i], in the order of rule 4.
+  // y[i] = the filter's matrix times the window x[i].
   void Multiply(size_t filter, uint64_t inputs, uint64_t channels, std::span<const T* const> x,
                 std::span<T* const> y) const {
-    for (size_t window = 0; window < x.size(); ++window) {
-      for (uint64_t channel = 0; channel < channels; ++channel) {
-        const float* const row = weights_[filter].data() + channel * inputs;
-        const T* const bytes = x[window];
-        y[window][channel] = Dot<T>(
-            inputs, [row](size_t i) { return static_cast<T>(row[i]); },
-            [bytes](size_t i) { return bytes[i]; });
-      }
-    }
+    MultiplyRows(weights_[filter].data(), channels, inputs, x, y);
   }
   std::vector<MemoryRange> Memory() const {
     std::vector<MemoryRange> memory;
