@@ -3,7 +3,6 @@
 // that technique, and its model is converted and scored.
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -29,6 +28,7 @@
 #include "tools/commands.h"
 #include "tools/convert_arguments.h"
 #include "tools/json_lines.h"
+#include "tools/option_lists.h"
 #include "tools/planned_model.h"
 #include "tools/report/scatter_plot.h"
 #include "tools/run_options.h"
@@ -68,21 +68,6 @@ struct FrontierJob {
   uint64_t size = 0;
 };
 
-std::vector<std::string> Parts(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  size_t begin = 0;
-  for (;;) {
-    const size_t end = text.find(separator, begin);
-    parts.push_back(text.substr(begin, end - begin));
-    if (end == std::string::npos) return parts;
-    begin = end + 1;
-  }
-}
-
-Status RefuseOption(const char* option, const std::string& expected, const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", option, expected, "\"" + found + "\"");
-}
-
 // "1.2MB", "900kB", "1200000".
 Result<uint64_t> ReadSize(const std::string& text) {
   std::string_view number = text;
@@ -93,19 +78,17 @@ Result<uint64_t> ReadSize(const std::string& text) {
     unit = value;
   }
   double size = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), size);
   constexpr double kMostBytes = 1e15;
-  if (error != std::errc() || end != number.data() + number.size() || !(size * unit >= 1) ||
-      !(size * unit < kMostBytes)) {
-    return RefuseOption("--sizes", "sizes such as 1.2MB, 900kB or 1200000, separated by commas",
-                        text);
+  if (!ReadWhole(number, size) || !(size * unit >= 1) || !(size * unit < kMostBytes)) {
+    return RefuseList("--sizes", "sizes such as 1.2MB, 900kB or 1200000, separated by commas",
+                      text);
   }
   return static_cast<uint64_t>(std::llround(size * unit));
 }
 
 Result<std::vector<uint64_t>> ReadSizes(const std::string& text) {
   std::vector<uint64_t> sizes;
-  for (const std::string& part : Parts(text, ',')) {
+  for (const std::string& part : SplitAt(',', text)) {
     KINGLET_ASSIGN_OR_RETURN(const uint64_t size, ReadSize(part));
     sizes.push_back(size);
   }
@@ -115,16 +98,16 @@ Result<std::vector<uint64_t>> ReadSizes(const std::string& text) {
 // The techniques by name: one, or several joined by "+".
 Result<std::map<std::string, std::set<Technique>>> ReadTechniques(const std::string& text) {
   std::map<std::string, std::set<Technique>> techniques;
-  for (const std::string& part : Parts(text, ',')) {
+  for (const std::string& part : SplitAt(',', text)) {
     std::set<Technique> kinds;
-    for (const std::string& name : Parts(part, '+')) {
+    for (const std::string& name : SplitAt('+', part)) {
       const auto at = std::find(kTechniqueNames.begin(), kTechniqueNames.end(), name);
       if (at == kTechniqueNames.end()) {
         std::string names;
         for (const std::string_view known : kTechniqueNames) {
           names += (names.empty() ? "" : ", ") + std::string(known);
         }
-        return RefuseOption("--techniques", names + ", or several joined by +", name);
+        return RefuseList("--techniques", names + ", or several joined by +", name);
       }
       kinds.insert(static_cast<Technique>(at - kTechniqueNames.begin()));
     }

@@ -1,11 +1,9 @@
 // kinglet sensitivity: what pruning, quantising or coding each tensor of a model costs.
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <tuple>
 #include <vector>
 
@@ -13,6 +11,7 @@
 #include "format/limits.h"
 #include "tools/commands.h"
 #include "tools/convert_arguments.h"
+#include "tools/option_lists.h"
 #include "tools/run_options.h"
 #include "tools/sensitivity_file.h"
 #include "tools/sensitivity_run.h"
@@ -32,26 +31,9 @@ struct SensitivityCommand {
   size_t threads = 1;
 };
 
-Status RefuseList(const char* option, const std::string& expected, const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", option, expected, "\"" + found + "\"");
-}
-
+// An option that is not given has no values.
 std::vector<std::string> SplitAtCommas(const std::string& text) {
-  std::vector<std::string> parts;
-  if (text.empty()) return parts;
-  size_t begin = 0;
-  for (;;) {
-    const size_t end = text.find(',', begin);
-    parts.push_back(text.substr(begin, end - begin));
-    if (end == std::string::npos) return parts;
-    begin = end + 1;
-  }
-}
-
-template <class Number>
-bool ReadWhole(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
+  return text.empty() ? std::vector<std::string>() : SplitAt(',', text);
 }
 
 Status ReadCodes(const char* option, const std::string& text, CodeForm form,
