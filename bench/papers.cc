@@ -24,6 +24,12 @@ constexpr double kMillion = 1e6;
 constexpr const char* kNoRule =
     "no rule of widths, groups and sharing gives the column; ours is a public implementation's";
 
+std::string Digits(double number, int decimals) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%.*f", decimals, number);
+  return text;
+}
+
 // --- MicroNet ---
 
 MicronetCount CountOf(const char* preset) {
@@ -56,12 +62,29 @@ void ReportMicronet(PaperReport& report) {
       "8.9; the notebook, the text and the README have 8.8)");
   for (const TableRow& row : kTable2) {
     const MicronetCount count = CountOf(row.preset);
-    char size[16], operations[16];
-    std::snprintf(size, sizeof size, "%.1f", row.size);
-    std::snprintf(operations, sizeof operations, "%.1f", row.operations);
-    if (row.size != 0) report.Row(row.preset, "size", size, count.storage.TotalSize() / kMillion);
-    report.Row(row.preset, "operations", operations, count.operations.WeightedTotal() / kMillion);
+    report.Row(row.preset, "size", Digits(row.size, 1), count.storage.TotalSize() / kMillion);
+    report.Row(row.preset, "operations", Digits(row.operations, 1),
+               count.operations.WeightedTotal() / kMillion);
   }
+  report.Title("MicroNet, table 3: millions of parameters of the 8.3M network");
+  const SyntheticPlan network(FindPreset("8.3M")->spec);
+  double embedding = 0;
+  for (const char* prefix : {"loss.layers.", "embed.", "loss.projections.", "loss.clusters."}) {
+    embedding += static_cast<double>(network.ParametersOf(prefix));
+  }
+  for (const char* bias : {"loss.layers.0.bias", "loss.layers.1.bias", "loss.layers.2.bias"}) {
+    embedding -= static_cast<double>(network.ParametersOf(bias));
+  }
+  const double all = static_cast<double>(CountOf("8.3M").storage.total);
+  report.Row("embedding, projections, clusters", "parameters", kEmbeddingMillions,
+             embedding / kMillion);
+  report.Row("all others", "parameters", kOtherMillions, (all - embedding) / kMillion);
+  report.Title("MicroNet, figure 2: millions of 32-bit values and of operations");
+  const MicronetCount pruned = CountOf(kPipelinePruned.preset);
+  report.Row(kPipelinePruned.preset, "size", Digits(kPipelinePruned.size, 1),
+             pruned.storage.TotalSize() / kMillion);
+  report.Row(kPipelinePruned.preset, "operations", Digits(kPipelinePruned.operations, 0),
+             pruned.operations.WeightedTotal() / kMillion);
   report.Title("MicroNet, the notebooks: networks as submitted");
   for (const PrintedCount& row : kPrintedCounts) {
     const MicronetCount count = CountOf(row.preset);
@@ -125,9 +148,11 @@ void ReportDpq(PaperReport& report) {
   const auto row = [&report](const std::string& name, double printed, const CodedShape& shape,
                              const std::string& reason) {
     const CodedRatios ratios = RatiosOf(shape);
-    char text[16];
-    std::snprintf(text, sizeof text, "%.1f", printed);
-    report.Row(name, "ratio", text, ratios.published, reason);
+    if (printed == 0) {
+      report.Ours(name, "ratio", ratios.published);
+    } else {
+      report.Row(name, "ratio", Digits(printed, 1), ratios.published, reason);
+    }
     report.Ours("  with 32 V d as the numerator", "ratio", ratios.plain);
   };
   for (const CodedRatioRow& published : kCodedRatios) {
@@ -138,7 +163,7 @@ void ReportDpq(PaperReport& report) {
     shape.rows = published.words;
     shape.cols = published.width;
     shape.positions = published.positions;
-    shape.pools = {published.choices};
+    shape.pools.assign(published.shared ? 1 : published.positions, published.choices);
     shape.length = published.width / published.positions;
     row(published.name, published.printed, shape, published.reason);
   }
@@ -155,9 +180,7 @@ void ReportSlim(PaperReport& report) {
   }
   for (const SlimTotal& row : kSlimTotals) {
     const SyntheticPlan model(FindCodedPreset(row.preset)->spec);
-    char printed[16];
-    std::snprintf(printed, sizeof printed, "%.0f", row.millions);
-    report.Row(row.preset, "parameters", printed,
+    report.Row(row.preset, "parameters", Digits(row.millions, 0),
                static_cast<double>(model.ParametersOf("")) / kMillion);
   }
   report.Line(

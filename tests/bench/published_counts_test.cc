@@ -96,9 +96,7 @@ TEST_F(PublishedCounts, Table2) {
     const Json found = Micronet(row.preset);
     const double size = found["params"]["total_size"].get<double>() / 1e6;
     const double operations = found["ops"]["total"].get<double>() / 1e6;
-    if (row.size != 0) {
-      EXPECT_NEAR(size, row.size, 0.05) << row.preset;
-    }
+    EXPECT_NEAR(size, row.size, 0.05) << row.preset;
     EXPECT_NEAR(operations, row.operations, 0.05) << row.preset;
     std::printf("%-30s size %.3f (%.1f) operations %.3f (%.1f)\n", row.preset, size, row.size,
                 operations, row.operations);

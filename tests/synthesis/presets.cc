@@ -123,6 +123,8 @@ constexpr auto kRows = std::to_array<Row>({
     {"submission1", "submission_1.ipynb", Network8M, 97, kSubmission, 9, kPrinted1},
     {"submission2", "submission_2.ipynb", Network8M, 97, kSubmission, 9, kPrinted2},
     {"submission3", "submission_3.ipynb", Network8M, 97, kSubmission, 8, kPrinted3},
+    {"0.358-cache2000", "figure 2; prune0.358_distill_8.3M_cache2000_hebbian", Network8M, 97,
+     k358With2000, 0, k358},
     {"0.239-cache2000-8bit", "Table 2", Network8M, 97, k239With2000, 8, k239},
     {"0.239-cache2000-9bit", "Table 2", Network8M, 97, k239With2000, 9, k239},
     {"0.358-cache2000-9bit", "Table 2", Network8M, 97, k358With2000, 9, k358},

@@ -19,7 +19,7 @@ TEST(Presets, NamesAreUniqueAndFound) {
     ASSERT_TRUE(found) << preset.spec.name;
     EXPECT_EQ(found->source, preset.source);
   }
-  EXPECT_EQ(names.size(), 30u);
+  EXPECT_EQ(names.size(), 31u);
   for (const char* name : {"", "Best", "best ", "8.3"}) EXPECT_FALSE(FindPreset(name)) << name;
 }
 

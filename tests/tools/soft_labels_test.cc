@@ -120,6 +120,25 @@ TEST_F(SoftLabelsTest, OneStreamIsWhatPredictPrints) {
   EXPECT_EQ(row, lines.size());
 }
 
+// Ids have two bytes as long as two bytes can number all words.
+TEST_F(SoftLabelsTest, IdsOfLargeVocabularies) {
+  for (const auto& [words, type] : {std::pair(65536u, "<u2"), std::pair(65537u, "<u4")}) {
+    folder_.WriteModel("large.kgl", TinyMicronet({.vocabulary = false, .vocabulary_size = words}));
+    folder_.Write("large.txt", std::to_string(words - 1) + " 0 7 " + std::to_string(words - 1));
+    const auto lines = folder_.Run("predict large.kgl --ids large.txt --top 9 --json").Json();
+    const Outcome outcome = folder_.Run("predict large.kgl --ids large.txt --top 9 --out s.npz");
+    ASSERT_EQ(outcome.exit_status, 0) << outcome.error;
+    auto arrays = ReadNpz(folder_.Read("s.npz"));
+    for (const char* const name : {"token", "id"}) {
+      EXPECT_NE(arrays[name].header.find(type), std::string::npos) << words << " " << name;
+    }
+    EXPECT_EQ(arrays["token"].Numbers(), (std::vector<double>{words - 1.0, 0, 7, words - 1.0}));
+    const auto id = arrays["id"].Numbers();
+    for (size_t i = 0; i < id.size(); ++i) EXPECT_EQ(id[i], lines[i / 9]["top"][i % 9]["id"]);
+    RemoveFiles();
+  }
+}
+
 // Each stream is a text of its own, and threads change nothing.
 TEST_F(SoftLabelsTest, LanesDivideTheText) {
   const std::string run = "predict m.kgl --ids ids.txt --top 3 --out s.npz --lanes 4";
