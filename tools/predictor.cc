@@ -9,6 +9,7 @@
 #include "tools/interrupt.h"
 #include "tools/json_lines.h"
 #include "tools/run_options.h"
+#include "tools/words.h"
 
 namespace kinglet {
 namespace {

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,8 @@
 #include "tools/hypothesis_lists.h"
 #include "tools/interrupt.h"
 #include "tools/json_lines.h"
+#include "tools/lattice.h"
+#include "tools/lattice_search.h"
 #include "tools/list_weights.h"
 #include "tools/run_options.h"
 #include "tools/score_protocol.h"
@@ -52,6 +55,10 @@ struct RescoreOptions {
   ListWeights weights;  // those of n-grams are made of `ngram_weights`
   std::optional<double> unknown_weight;
   bool all = false;
+  bool lattices = false;
+  LatticeOptions lattice;
+  std::string symbols;
+  std::vector<std::string> skipped;
 };
 
 // A path as a shell reads it back; one that begins with a dash would be an option.
@@ -308,6 +315,8 @@ class Rescored {
     return options_.lists == "-" ? console_.out.Flush() : console_.out.status();
   }
   uint64_t utterances() const { return utterances_; }
+  const ListWeights& weights() const { return weights_; }
+  const std::vector<std::shared_ptr<const NgramModel>>& ngrams() const { return ngrams_; }
 
   // After all lists.
   void Finish(uint64_t stepped) {
@@ -356,6 +365,7 @@ class Rescored {
       command += " --backend " + options_.run.backend;
     }
     if (!options_.format.empty()) command += " --format " + options_.format;
+    if (options_.lattices) command += LatticeArguments();
     for (const std::string& path : options_.scores) command += " --scores " + ShellWord(path);
     for (const std::string& path : options_.costs) command += " --costs " + ShellWord(path);
     for (const auto& [option, weight] : {std::pair(" --given-weight=", weights_.given),
@@ -371,6 +381,23 @@ class Rescored {
                  " --ngram-weight=" + NumberText(weights_.ngrams[i], model_);
     }
     return command;
+  }
+
+  std::string LatticeArguments() const {
+    const LatticeOptions &lattice = options_.lattice, usual;
+    std::string arguments = " --lattices";
+    for (const auto& [name, value, start] :
+         {std::tuple(" --texts ", lattice.texts, usual.texts),
+          {" --history ", lattice.history, usual.history},
+          {" --hypotheses ", lattice.hypotheses, usual.hypotheses}}) {
+      if (value != start) arguments += name + std::to_string(value);
+    }
+    if (lattice.acoustic_scale != usual.acoustic_scale) {
+      arguments += " --acoustic-scale " + NumberText(lattice.acoustic_scale, model_);
+    }
+    if (!options_.symbols.empty()) arguments += " --symbols " + ShellWord(options_.symbols);
+    for (const std::string& label : options_.skipped) arguments += " --skip " + ShellWord(label);
+    return arguments;
   }
 
   // JSON texts may have line ends and tabs, which the table's lines and columns end with.
@@ -534,6 +561,31 @@ Result<NextList> OpenLists(const RescoreOptions& options, const Rescored& rescor
   });
 }
 
+// The best texts of each lattice, by the weights of the options.
+Result<NextList> OpenLattices(const RescoreOptions& options, const SentenceFrame& frame,
+                              const Rescored& rescored, Session& session,
+                              std::shared_ptr<LatticeSearch>& search) {
+  LatticeWords words;
+  words.skipped.insert(options.skipped.begin(), options.skipped.end());
+  if (!options.symbols.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(words.symbols, ReadSymbols(options.symbols));
+  }
+  KINGLET_ASSIGN_OR_RETURN(LatticeReader opened,
+                           LatticeReader::Open(options.lists, std::move(words)));
+  const auto reader = std::make_shared<LatticeReader>(std::move(opened));
+  search = std::make_shared<LatticeSearch>(session, frame, options.lattice, rescored.weights(),
+                                           rescored.ngrams());
+  return NextList([reader, search]() -> Result<std::optional<HypothesisList>> {
+    while (true) {
+      KINGLET_ASSIGN_OR_RETURN(const std::optional<Lattice> lattice, reader->Next());
+      if (!lattice) return std::optional<HypothesisList>();
+      KINGLET_ASSIGN_OR_RETURN(HypothesisList list, search->Run(*lattice));
+      if (!list.hypotheses.empty()) return std::optional(std::move(list));
+      PrintNote(reader->name() + ": lattice " + lattice->utterance + " has no path and is omitted");
+    }
+  });
+}
+
 Status Rescore(const RescoreOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "rescore"));
@@ -548,7 +600,11 @@ Status Rescore(const RescoreOptions& options, Console& console) {
   Rescored rescored(options, *model, console);
   KINGLET_RETURN_IF_ERROR(rescored.OpenNgramModels());
   KINGLET_RETURN_IF_ERROR(rescored.ReadReferences());
-  KINGLET_ASSIGN_OR_RETURN(const NextList next, OpenLists(options, rescored));
+  std::shared_ptr<LatticeSearch> search;
+  KINGLET_ASSIGN_OR_RETURN(const NextList next,
+                           options.lattices
+                               ? OpenLattices(options, frame, rescored, *session, search)
+                               : OpenLists(options, rescored));
   const ScoredListSink take = [&](const HypothesisList& list, std::span<const ModelScore> scores) {
     return rescored.Take(list, scores);
   };
@@ -563,7 +619,7 @@ Status Rescore(const RescoreOptions& options, Console& console) {
                            "at least one hypothesis",
                            "none (docs/COMMAND.md#kinglet-rescore has the forms)");
   }
-  rescored.Finish(scorer.stepped());
+  rescored.Finish(scorer.stepped() + (search == nullptr ? 0 : search->stepped()));
   KINGLET_RETURN_IF_ERROR(console.out.Flush());
   if (!options.run.json && options.tune.empty()) PrintNote(rescored.Facts());
   return {};
@@ -574,6 +630,7 @@ Status CheckInputs(const RescoreOptions& options) {
   for (const auto& [name, weight] : {std::pair("--given-weight", options.weights.given),
                                      {"--weight", options.weights.model},
                                      {"--length-weight", options.weights.length},
+                                     {"--acoustic-scale", options.lattice.acoustic_scale},
                                      {"--unknown-weight", options.unknown_weight.value_or(0)}}) {
     if (std::isfinite(weight)) continue;
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", name, "a finite number",
@@ -584,12 +641,54 @@ Status CheckInputs(const RescoreOptions& options) {
   for (const std::string& file : options.scores) files.emplace_back("--scores", file);
   for (const std::string& file : options.costs) files.emplace_back("--costs", file);
   for (const std::string& file : options.ngrams) files.emplace_back("--ngram", file);
+  if (!options.symbols.empty()) files.emplace_back("--symbols", options.symbols);
   for (const auto& [name, file] : files) {
     if (file != "-" || options.lists != "-") continue;
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", name, "standard input once",
                            "- together with LISTS that are read from it");
   }
   return NgramWeights(options).status();
+}
+
+void AddLatticeOptions(Arguments& rescore, RescoreOptions& options,
+                       const std::vector<Option>& of_lists) {
+  Option lattices =
+      rescore.AddFlag("--lattices", options.lattices,
+                      "LISTS is an archive of Kaldi's lattices as text; their best texts are the "
+                      "hypotheses, the given score is -(graph + A acoustic)");
+  for (const Option& option : of_lists) lattices.Excludes(option);
+  LatticeOptions& lattice = options.lattice;
+  constexpr uint32_t kMost = 1'000'000;
+  rescore.Add("--acoustic-scale", lattice.acoustic_scale, "scale of acoustic costs")
+      .Placeholder("A")
+      .ShowDefault()
+      .Needs(lattices);
+  rescore.Add("--texts", lattice.texts, "best texts of a lattice that are rescored")
+      .Between(1U, kMost)
+      .Placeholder("N")
+      .ShowDefault()
+      .Needs(lattices);
+  rescore
+      .Add("--history", lattice.history,
+           "of hypotheses at a state that end with the same H words, only the best continue")
+      .Between(0U, kMost)
+      .Placeholder("H")
+      .ShowDefault()
+      .Needs(lattices);
+  rescore.Add("--hypotheses", lattice.hypotheses, "hypotheses that continue from a state, at most")
+      .Between(1U, kMost)
+      .Placeholder("N")
+      .ShowDefault()
+      .Needs(lattices);
+  rescore.Add("--symbols", options.symbols, "words of the lattices' numbers: lines \"WORD NUMBER\"")
+      .Placeholder(kFileOrStandardInput)
+      .Needs(lattices);
+  rescore
+      .Add("--skip", options.skipped,
+           "label that is no word of the text, such as <sil>; <eps>, <s> and </s> are none")
+      .Placeholder("WORD")
+      .OneValueEach()
+      .Needs(lattices);
 }
 
 }  // namespace
@@ -606,22 +705,21 @@ Command AddRescore(Arguments& program) {
            "(default: "
            "standard input)")
       .Placeholder(kFileOrStandardInput);
-  rescore
-      .Add("--format", options->format,
-           "lines of the lists: \"utt-3 TEXT\", \"utt<tab>SCORE<tab>TEXT\", objects with utt, "
-           "score and text, or \"0 ||| TEXT ||| FEATURES ||| SCORE\" (default: guessed from the "
-           "first line)")
-      .OneOf({"kaldi", "tsv", "jsonl", "moses"});
-  rescore
-      .Add("--scores", options->scores,
-           "given scores of kaldi lists: lines \"utt-3 SCORE\"; of several such options, the sum")
-      .Placeholder(kFileOrStandardInput)
-      .OneValueEach();
-  rescore
-      .Add("--costs", options->costs,
-           "costs of kaldi lists (ac_cost, lm_cost of nbest-to-linear), which count negatively")
-      .Placeholder(kFileOrStandardInput)
-      .OneValueEach();
+  Option format = rescore.Add(
+      "--format", options->format,
+      "lines of the lists: \"utt-3 TEXT\", \"utt<tab>SCORE<tab>TEXT\", objects with utt, "
+      "score and text, or \"0 ||| TEXT ||| FEATURES ||| SCORE\" (default: guessed from the "
+      "first line)");
+  format.OneOf({"kaldi", "tsv", "jsonl", "moses"});
+  Option scores = rescore.Add(
+      "--scores", options->scores,
+      "given scores of kaldi lists: lines \"utt-3 SCORE\"; of several such options, the sum");
+  scores.Placeholder(kFileOrStandardInput).OneValueEach();
+  Option costs = rescore.Add(
+      "--costs", options->costs,
+      "costs of kaldi lists (ac_cost, lm_cost of nbest-to-linear), which count negatively");
+  costs.Placeholder(kFileOrStandardInput).OneValueEach();
+  AddLatticeOptions(rescore, *options, {format, scores, costs});
   rescore.Add("--weight", options->weights.model, "weight of the model's log-probability")
       .Placeholder("W")
       .ShowDefault();

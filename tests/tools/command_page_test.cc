@@ -84,6 +84,7 @@ void WriteFiles(const CommandFolder& folder) {
   folder.Write("source_ids.txt", "4 5 6\n");
   folder.Write("target.txt", "t4 t5 t6\n");
   folder.Write("pairs.txt", "1 12 0 ||| 2 5 16 3\n7 ||| 2 3\n");
+  folder.Write("lattices.txt", "u\n0 1 the 1,2,3\n0 1 w3 1,3,4\n1\n\n");
   folder.Write("nbest.tsv", "u\t-1\tthe w3\nu\t-2\tthe w4\nv\t-1\tw5\n");
   folder.Write("references.tsv", "u\tthe w4\nv\tw5\n");
   folder.Write("model.arpa",
