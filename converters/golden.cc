@@ -8,12 +8,12 @@
 #include <system_error>
 #include <utility>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/parse_number.h"
 #include "converters/checkpoints/quoted.h"
 #include "converters/checkpoints/text_input.h"
 #include "converters/texts/pair_file.h"
 #include "converters/texts/token_file.h"
+#include "format/input_file.h"
 #include "runtime/model.h"
 #include "runtime/scored_stream.h"
 #include "runtime/session.h"

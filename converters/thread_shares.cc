@@ -7,11 +7,11 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/worker_team.h"
+#include "format/system.h"
 
 namespace kinglet {
 
-size_t MachineThreads() { return UsableProcessors(); }
+size_t MachineThreads() { return system::UsableProcessors(); }
 
 namespace {
 

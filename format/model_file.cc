@@ -1,12 +1,7 @@
 // Opening a model file: reading the bytes and running every check in order.
 #include "format/model_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -15,27 +10,13 @@
 #include "format/digest.h"
 #include "format/frame.h"
 #include "format/header_reader.h"
+#include "format/input_file.h"
 #include "format/message_text.h"
 #include "format/page_memory.h"
 #include "format/validate.h"
 
 namespace kinglet {
 namespace {
-
-// Closes an open file.
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 Status OutOfMemory(const std::string& origin, const std::string& purpose) {
   return Status::Refusal(KINGLET_OUT_OF_MEMORY, origin, "memory", "room for " + purpose,
@@ -47,24 +28,6 @@ Status CheckLimit(const std::string& origin, uint64_t size, uint64_t limit) {
   return Status::Refusal(KINGLET_OUT_OF_MEMORY, origin, "size",
                          "at most " + std::to_string(limit) + " bytes, the memory limit",
                          std::to_string(size));
-}
-
-// Reads up to out.size() bytes from `offset` on; the count read is smaller only at the file's end.
-Result<uint64_t> ReadAt(const std::string& path, int descriptor, uint64_t offset,
-                        std::span<std::byte> out) {
-  uint64_t done = 0;
-  while (done < out.size()) {
-    const ssize_t got = ::pread(descriptor, out.data() + done, out.size() - done,
-                                static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      return Status::Refusal(KINGLET_IO_ERROR, path, Numbered("byte", offset + done),
-                             "a readable file", std::strerror(errno));
-    }
-    if (got == 0) break;
-    done += static_cast<uint64_t>(got);
-  }
-  return done;
 }
 
 // Every byte of the file, in order, with its owner.
@@ -187,32 +150,18 @@ ModelFile::ModelFile() : contents_(std::make_unique<Contents>()) {}
 ModelFile::~ModelFile() = default;
 
 Result<std::shared_ptr<ModelFile>> ModelFile::Open(const std::string& path, uint64_t limit) try {
-  // O_NONBLOCK: opening a pipe would wait for a writer.
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) {
-    const int reason = errno;
-    const bool missing = reason == ENOENT || reason == ENOTDIR;
-    return Status::Refusal(missing ? KINGLET_NOT_FOUND : KINGLET_IO_ERROR, path, "open",
-                           "a readable file", std::strerror(reason));
-  }
-  struct stat facts {};
-  if (::fstat(file.get(), &facts) != 0) {
-    return Status::Refusal(KINGLET_IO_ERROR, path, "open", "a readable file", std::strerror(errno));
-  }
-  if (!S_ISREG(facts.st_mode)) {
-    return Status::Refusal(KINGLET_IO_ERROR, path, "open", "a regular file",
-                           S_ISDIR(facts.st_mode) ? "a folder" : "a device, pipe or socket");
-  }
-  const auto size = static_cast<uint64_t>(facts.st_size);
+  KINGLET_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+  const uint64_t size = file.size();
   // The frame is checked first, so that a large file of another kind is not read.
   std::byte start[kFrameBytes];
-  KINGLET_ASSIGN_OR_RETURN(const uint64_t start_size, ReadAt(path, file.get(), 0, start));
-  KINGLET_RETURN_IF_ERROR(DecodeFrame(path, std::span(start).first(start_size), size).status());
+  const auto frame = std::span(start).first(std::min<uint64_t>(size, kFrameBytes));
+  KINGLET_RETURN_IF_ERROR(file.ReadAt(0, frame));
+  KINGLET_RETURN_IF_ERROR(DecodeFrame(path, frame, size).status());
   KINGLET_RETURN_IF_ERROR(CheckLimit(path, size, limit));
   PageMemory bytes(size);
   if (!bytes.valid()) return OutOfMemory(path, BytesText(size));
-  KINGLET_ASSIGN_OR_RETURN(const uint64_t read, ReadAt(path, file.get(), 0, bytes.bytes()));
-  return ModelFileBuilder::Build(path, std::move(bytes), read, limit);
+  KINGLET_RETURN_IF_ERROR(file.ReadAt(0, bytes.bytes()));
+  return ModelFileBuilder::Build(path, std::move(bytes), size, limit);
 } catch (const std::bad_alloc&) {
   return OutOfMemory(path, "the tables of the model");
 }

@@ -1,43 +1,22 @@
 #include "format/write_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <climits>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <utility>
 
 #include "format/message_text.h"
+#include "format/system.h"
 
 namespace kinglet {
 namespace {
 
-// Largest single write; Linux writes at most 2 GiB at once.
-constexpr size_t kPieceBytes = size_t{1} << 30;
-
 Status WriteFailed(const std::string& path, const std::string& where, const std::string& expected,
                    int reason) {
   return Status::Refusal(KINGLET_IO_ERROR, path, where, expected, std::strerror(reason));
-}
-
-// Returns 0 or errno; adds the bytes written to `written`.
-int WriteAll(int descriptor, std::span<const std::byte> bytes, uint64_t& written) {
-  while (!bytes.empty()) {
-    const ssize_t done = ::write(descriptor, bytes.data(), std::min(kPieceBytes, bytes.size()));
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return errno;
-    if (done == 0) return ENOSPC;
-    bytes = bytes.subspan(static_cast<size_t>(done));
-    written += static_cast<uint64_t>(done);
-  }
-  return 0;
 }
 
 std::string FolderOf(const std::string& path) {
@@ -47,26 +26,25 @@ std::string FolderOf(const std::string& path) {
 }
 
 // Follows symbolic links from `path` to the `target` that will be replaced. If it exists, it must
-// be a regular file; its permissions go to `mode`.
-Status ResolveTarget(const std::string& path, std::string& target, std::optional<mode_t>& mode) {
+// be a regular file; its permissions go to `permissions`.
+Status ResolveTarget(const std::string& path, std::string& target,
+                     std::optional<uint32_t>& permissions) {
   target = path;
-  struct stat facts {};
-  if (::lstat(path.c_str(), &facts) != 0) {
-    if (errno == ENOENT && !path.empty() && path.back() != '/') return {};
-    return WriteFailed(path, "output", "the name of a file", errno);
+  bool is_link = false;
+  system::FileFacts facts;
+  int reason = system::FollowLink(path, is_link, target);
+  if (reason == ENOENT && !is_link && !path.empty() && path.back() != '/') return {};
+  if (reason == 0) reason = system::Look(target, facts);
+  if (reason != 0) {
+    return WriteFailed(path, "output", is_link ? "a symbolic link to a file" : "the name of a file",
+                       reason);
   }
-  if (S_ISLNK(facts.st_mode)) {
-    char resolved[PATH_MAX];
-    if (::realpath(path.c_str(), resolved) == nullptr || ::stat(resolved, &facts) != 0) {
-      return WriteFailed(path, "output", "a symbolic link to a file", errno);
-    }
-    target = resolved;
+  if (facts.kind != system::FileKind::kRegular) {
+    return Status::Refusal(
+        KINGLET_IO_ERROR, path, "output", "the name of a file",
+        facts.kind == system::FileKind::kFolder ? "a folder" : "a device, pipe or socket");
   }
-  if (!S_ISREG(facts.st_mode)) {
-    return Status::Refusal(KINGLET_IO_ERROR, path, "output", "the name of a file",
-                           S_ISDIR(facts.st_mode) ? "a folder" : "a device, pipe or socket");
-  }
-  mode = facts.st_mode & 0777;
+  permissions = facts.permissions;
   return {};
 }
 
@@ -102,7 +80,7 @@ TemporaryName::~TemporaryName() {
 
 void RemoveTemporaryFiles() {
   for (const NameSlot& slot : temporary_names) {
-    if (slot.filled) ::unlink(slot.name.data());
+    if (slot.filled) system::Remove(slot.name.data());
   }
 }
 
@@ -113,67 +91,53 @@ class NewFile::TemporaryFile {
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile() {
-    Close();
-    if (!name_.empty()) ::unlink(name_.c_str());
+    file_.Close();  // where open files cannot be removed
+    if (!name_.empty()) system::Remove(name_.c_str());
   }
 
-  // Creates the file in `folder` with mode 0644 less the umask. mkstemp would give it
-  // 0600, and widening that needs the umask, which a thread can only read by setting it for all.
-  // Returns 0 or errno.
+  // Creates the file in `folder` with mode 0644 less the umask. Returns 0 or errno.
   int Create(const std::string& folder) {
     static std::atomic<uint64_t> counter{0};
     for (int attempt = 0; attempt < 1000; ++attempt) {
       std::string name = folder;
       name += "/.kinglet-";
-      name += std::to_string(::getpid());
+      name += std::to_string(system::ProcessNumber());
       name += '-';
       name += std::to_string(counter.fetch_add(1, std::memory_order_relaxed));
       name += ".tmp";
-      descriptor_ =
-          ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-      if (descriptor_ >= 0) {
+      const int reason = file_.Create(name);
+      if (reason == 0) {
         name_ = std::move(name);
         registered_.emplace(name_);
         return 0;
       }
-      if (errno != EEXIST && errno != EINTR) return errno;
+      if (reason != EEXIST && reason != EINTR) return reason;
     }
     return EEXIST;
   }
 
-  int descriptor() const { return descriptor_; }
+  system::File& file() { return file_; }
   const std::string& name() const { return name_; }
 
   // Returns 0 or errno.
-  int Close() {
-    if (descriptor_ < 0) return 0;
-    const int failed = ::close(descriptor_) != 0 ? errno : 0;
-    descriptor_ = -1;
-    return failed;
-  }
-
-  // Returns 0 or errno.
   int RenameTo(const std::string& path) {
-    if (::rename(name_.c_str(), path.c_str()) != 0) return errno;
+    if (const int reason = system::Rename(name_, path)) return reason;
     registered_.reset();
     name_.clear();
     return 0;
   }
 
  private:
-  int descriptor_ = -1;
+  system::File file_;
   std::string name_;
   std::optional<TemporaryName> registered_;
 };
 
 struct NewFile::Contents {
-  ~Contents() {
-    if (folder_descriptor >= 0) ::close(folder_descriptor);
-  }
   std::string path, folder, target;
-  std::optional<mode_t> mode;  // of the file that is replaced
+  std::optional<uint32_t> permissions;  // of the file that is replaced
   uint64_t written = 0;
-  int folder_descriptor = -1;
+  system::File open_folder;
   TemporaryFile file;
 };
 
@@ -187,13 +151,12 @@ const std::string& NewFile::temporary_path() const { return contents_->file.name
 Result<NewFile> NewFile::Create(const std::string& path) {
   auto contents = std::make_unique<Contents>();
   contents->path = path;
-  KINGLET_RETURN_IF_ERROR(ResolveTarget(path, contents->target, contents->mode));
+  KINGLET_RETURN_IF_ERROR(ResolveTarget(path, contents->target, contents->permissions));
   const std::string& folder = contents->folder = FolderOf(contents->target);
   // Opened before anything is written, so that a folder that cannot be opened for synchronisation
   // is refused while the old file still has its path.
-  contents->folder_descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (contents->folder_descriptor < 0) {
-    return WriteFailed(path, "folder " + folder, "a readable folder", errno);
+  if (const int reason = contents->open_folder.OpenFolder(folder)) {
+    return WriteFailed(path, "folder " + folder, "a readable folder", reason);
   }
   if (const int reason = contents->file.Create(folder)) {
     return WriteFailed(path, "folder " + folder, "a writable folder", reason);
@@ -202,27 +165,26 @@ Result<NewFile> NewFile::Create(const std::string& path) {
 }
 
 Status NewFile::Append(std::span<const std::byte> bytes) {
-  Contents& file = *contents_;
-  const uint64_t size = file.written + bytes.size();
-  if (const int reason = WriteAll(file.file.descriptor(), bytes, file.written)) {
-    return WriteFailed(file.path, Numbered("byte", file.written), BytesText(size) + " written",
-                       reason);
+  Contents& to = *contents_;
+  const uint64_t size = to.written + bytes.size();
+  if (const int reason = to.file.file().Write(bytes, to.written)) {
+    return WriteFailed(to.path, Numbered("byte", to.written), BytesText(size) + " written", reason);
   }
   return {};
 }
 
 Status NewFile::Seal() {
-  TemporaryFile& file = contents_->file;
-  const std::string& path = contents_->path;
-  if (contents_->mode && ::fchmod(file.descriptor(), *contents_->mode) != 0) {
-    return WriteFailed(path, "permissions", "those of the file that is replaced", errno);
+  system::File& file = contents_->file.file();
+  const auto failed = [&](const char* where, const char* expected, int reason) {
+    return WriteFailed(contents_->path, where, expected, reason);
+  };
+  if (contents_->permissions) {
+    if (const int reason = file.Permit(*contents_->permissions)) {
+      return failed("permissions", "those of the file that is replaced", reason);
+    }
   }
-  if (SynchroniseFile(file.descriptor()) != 0) {
-    return WriteFailed(path, "fsync", "bytes on the disk", errno);
-  }
-  if (const int reason = file.Close()) {
-    return WriteFailed(path, "close", "bytes on the disk", reason);
-  }
+  if (const int reason = file.Synchronise()) return failed("fsync", "bytes on the disk", reason);
+  if (const int reason = file.Close()) return failed("close", "bytes on the disk", reason);
   return {};
 }
 
@@ -242,18 +204,11 @@ Status NewFile::Commit() {
     return WriteFailed(path, "rename", "the new file at its path", reason);
   }
   // Some file systems cannot synchronise a folder; fsync then fails with EINVAL.
-  if (SynchroniseFile(contents_->folder_descriptor) != 0 && errno != EINVAL) {
-    return WriteFailed(path, "folder " + contents_->folder, "the new name on the disk", errno);
+  const int reason = contents_->open_folder.Synchronise();
+  if (reason != 0 && reason != EINVAL) {
+    return WriteFailed(path, "folder " + contents_->folder, "the new name on the disk", reason);
   }
   return {};
-}
-
-int SynchroniseFile(int descriptor) {
-  int result = 0;
-  do {
-    result = ::fsync(descriptor);
-  } while (result != 0 && errno == EINTR);
-  return result;
 }
 
 Status WriteFileAtomically(std::span<const std::byte> bytes, const std::string& path) {

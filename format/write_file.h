@@ -61,9 +61,6 @@ class TemporaryName {
 // functions that POSIX allows there.
 void RemoveTemporaryFiles();
 
-// fsync, repeated if a signal interrupts it. Returns 0, or -1 and sets errno.
-int SynchroniseFile(int descriptor);
-
 // NewFile::Write of one piece, and Commit.
 Status WriteFileAtomically(std::span<const std::byte> bytes, const std::string& path);
 

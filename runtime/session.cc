@@ -150,7 +150,7 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
   if (options.lanes == 0) return Invalid("lanes", "at least 1", "0");
   if (options.threads == 0) return Invalid("threads", "at least 1", "0");
   const MemoryPlan plan = MemoryPlan::Of(*model, options.lanes);
-  const size_t threads = std::min<size_t>(options.threads, UsableProcessors());
+  const size_t threads = std::min<size_t>(options.threads, system::UsableProcessors());
   const uint64_t work_bytes = WorkBytesOf(*model, options.lanes);  // for each thread
   const uint64_t source_scratch = SourceTokensTogether(*model) * model->layout().source_token_bytes;
   const uint64_t overhead =

@@ -1,9 +1,5 @@
 #include "runtime/worker_team.h"
 
-#include <pthread.h>
-#include <sched.h>
-
-#include <csignal>
 #include <new>
 #include <string>
 #include <system_error>
@@ -27,7 +23,7 @@ class Patience {
       asm volatile("isb");
 #endif
     } else {
-      sched_yield();
+      std::this_thread::yield();
     }
   }
 
@@ -38,32 +34,16 @@ class Patience {
 
 uint64_t Packed(uint64_t begin, uint64_t end) { return begin | end << 32; }
 
-// Blocks all signals in this thread and in threads that it starts meanwhile, because signals are
-// for the host program's own threads.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &saved_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t saved_;
-};
-
 }  // namespace
 
 Result<std::unique_ptr<WorkerTeam>> WorkerTeam::Create(size_t threads) {
   std::unique_ptr<WorkerTeam> team(new WorkerTeam);
   team->workers_ = std::make_unique<std::vector<std::thread>>();
   team->workers_->reserve(threads - 1);
-  const SignalsBlocked inherited;
   try {
-    while (team->size() < threads) team->workers_->emplace_back(&WorkerTeam::Help, team.get());
+    while (team->size() < threads) {
+      team->workers_->push_back(system::StartThread([team = team.get()] { team->Help(); }));
+    }
   } catch (const std::system_error&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, "threads", std::to_string(threads) + " of them",
                            "as many from the system", std::to_string(team->size()));
@@ -73,7 +53,7 @@ Result<std::unique_ptr<WorkerTeam>> WorkerTeam::Create(size_t threads) {
 
 WorkerTeam::~WorkerTeam() {
   if (workers_ == nullptr) return;
-  if (getpid() != process_) {
+  if (system::ProcessNumber() != process_) {
     // In a child process no thread exists to wait for, but a std::thread may not be destroyed
     // unless it was waited for.
     static_cast<void>(workers_.release());
@@ -155,17 +135,6 @@ void WorkerTeam::RunChunks(size_t count, Call call, const void* work) {
     out_of_memory_.store(false, std::memory_order_relaxed);
     throw std::bad_alloc();
   }
-}
-
-size_t UsableProcessors() {
-#if defined(__linux__)
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
-    return static_cast<size_t>(CPU_COUNT(&allowed));
-  }
-#endif
-  const unsigned processors = std::thread::hardware_concurrency();
-  return processors > 0 ? processors : 1;
 }
 
 }  // namespace kinglet

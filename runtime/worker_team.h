@@ -9,9 +9,6 @@
 #ifndef KINGLET_RUNTIME_WORKER_TEAM_H_
 #define KINGLET_RUNTIME_WORKER_TEAM_H_
 
-#include <sys/types.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "format/system.h"
 #include "kernels/backend.h"
 #include "kinglet/status.h"
 
@@ -78,11 +76,8 @@ class WorkerTeam {
   alignas(64) std::atomic<uint32_t> state_{kAsleep};
   // The threads of this process only: a child that fork made has the object but not the threads.
   std::unique_ptr<std::vector<std::thread>> workers_;
-  const pid_t process_ = getpid();
+  const uint64_t process_ = system::ProcessNumber();
 };
-
-// The number of processors that the calling thread may run on, at least 1.
-size_t UsableProcessors();
 
 }  // namespace kinglet
 

@@ -3,9 +3,9 @@
 #include <charconv>
 #include <string_view>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/text_input.h"
 #include "converters/texts/word_splitter.h"
+#include "format/input_file.h"
 #include "format/message_text.h"
 #include "tools/json_lines.h"
 

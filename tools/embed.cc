@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/texts/token_file.h"
+#include "format/input_file.h"
 #include "runtime/embedder.h"
 #include "runtime/session.h"
 #include "tools/class_labels.h"

@@ -11,7 +11,8 @@
 #include <system_error>
 #include <utility>
 
-#include "converters/checkpoints/input_file.h"
+#include "format/input_file.h"
+#include "format/system.h"
 #include "format/write_file.h"
 #include "tools/console.h"
 #include "tools/json_lines.h"
@@ -144,10 +145,9 @@ Status FilteredParts::Keep(const std::string& input, const FileIdentity& state, 
   if (descriptor < 0) return WriteError(StatePath(), errno);
   Output output(descriptor);
   output.Write((std::exchange(ends_whole_, true) ? "" : "\n") + line);
-  const bool written = output.Flush().ok() && SynchroniseFile(descriptor) == 0;
-  const int error = errno;
+  const int error = output.Flush().ok() ? system::Synchronise(descriptor) : errno;
   ::close(descriptor);
-  if (!written) return WriteError(StatePath(), error);
+  if (error != 0) return WriteError(StatePath(), error);
   results_.insert(line);
   return part.Commit();
 }
@@ -199,9 +199,8 @@ Status PartFile::Write(std::string_view text) {
 
 Result<FileIdentity> PartFile::Finish() {
   Contents& file = *contents_;
-  if (!file.output.Flush().ok() || SynchroniseFile(file.descriptor) != 0) {
-    return WriteError(file.temporary, errno);
-  }
+  const int error = file.output.Flush().ok() ? system::Synchronise(file.descriptor) : errno;
+  if (error != 0) return WriteError(file.temporary, error);
   return IdentityOf(file.temporary);
 }
 

@@ -11,10 +11,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/json_events.h"
 #include "converters/checkpoints/text_input.h"
 #include "format/digest.h"
+#include "format/input_file.h"
 #include "format/message_text.h"
 #include "runtime/text/white_space.h"
 

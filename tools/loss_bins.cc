@@ -10,10 +10,10 @@
 #include <string_view>
 #include <utility>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/text_input.h"
 #include "converters/texts/word_list.h"
 #include "converters/texts/word_splitter.h"
+#include "format/input_file.h"
 #include "format/message_text.h"
 #include "runtime/text/white_space.h"
 #include "tools/arguments.h"

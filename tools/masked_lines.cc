@@ -3,9 +3,9 @@
 #include <string_view>
 #include <vector>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/text_input.h"
 #include "converters/texts/masked_file.h"
+#include "format/input_file.h"
 #include "runtime/text/model_text.h"
 #include "runtime/text/plain_text.h"
 #include "tools/run_options.h"

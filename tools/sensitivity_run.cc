@@ -14,13 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/convert.h"
 #include "converters/convert_options.h"
 #include "converters/output_path.h"
 #include "converters/planning/sensitivity.h"
 #include "converters/thread_shares.h"
 #include "format/digest.h"
+#include "format/input_file.h"
 #include "format/limits.h"
 #include "tools/score_protocol.h"
 #include "tools/sensitivity_file.h"

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/thread_shares.h"
 #include "format/digest.h"
 #include "format/encoding.h"
+#include "format/input_file.h"
 #include "format/write_file.h"
 #include "runtime/session.h"
 #include "tools/interrupt.h"

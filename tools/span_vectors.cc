@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "converters/checkpoints/input_file.h"
+#include "format/input_file.h"
 #include "format/message_text.h"
 #include "kernels/backend.h"
 #include "runtime/session.h"

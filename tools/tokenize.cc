@@ -6,8 +6,8 @@
 #include <string>
 #include <variant>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/tokenizers/tokenizer_file.h"
+#include "format/input_file.h"
 #include "format/message_text.h"
 #include "format/model_file.h"
 #include "format/overloaded.h"

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/text_input.h"
 #include "converters/texts/token_file.h"
 #include "converters/texts/word_splitter.h"
+#include "format/input_file.h"
 #include "runtime/translation.h"
 #include "tools/bleu.h"
 #include "tools/commands.h"

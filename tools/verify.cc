@@ -2,8 +2,8 @@
 #include <memory>
 #include <string>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/golden.h"
+#include "format/input_file.h"
 #include "format/message_text.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "converters/checkpoints/elements.h"
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/pickle.h"
+#include "format/input_file.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

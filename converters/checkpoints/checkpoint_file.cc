@@ -13,7 +13,6 @@
 #include "converters/checkpoints/codes_file.h"
 #include "converters/checkpoints/elements.h"
 #include "converters/checkpoints/foreign_file.h"
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/named_file.h"
 #include "converters/checkpoints/numpy_tensors.h"
 #include "converters/checkpoints/quoted.h"
@@ -24,6 +23,7 @@
 #include "converters/checkpoints/tensor_bundle.h"
 #include "converters/checkpoints/wrapped_names.h"
 #include "format/digest.h"
+#include "format/input_file.h"
 
 namespace kinglet {
 namespace {

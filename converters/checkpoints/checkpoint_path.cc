@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "converters/checkpoints/checkpoint.h"
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/list_folder.h"
 #include "converters/checkpoints/numpy_tensors.h"
 #include "converters/checkpoints/quoted.h"
 #include "converters/checkpoints/safetensors.h"
+#include "format/input_file.h"
 
 namespace kinglet {
 namespace {

@@ -12,10 +12,10 @@
 #include <string_view>
 #include <utility>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/parse_number.h"
 #include "converters/checkpoints/quoted.h"
 #include "converters/checkpoints/refuse_checkpoint.h"
+#include "format/input_file.h"
 
 namespace kinglet {
 namespace {

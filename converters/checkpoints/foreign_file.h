@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "converters/checkpoints/input_file.h"
+#include "format/input_file.h"
 
 namespace kinglet {
 

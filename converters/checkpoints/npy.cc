@@ -10,12 +10,12 @@
 #include <system_error>
 #include <utility>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/parse_number.h"
 #include "converters/checkpoints/pickle.h"
 #include "converters/checkpoints/pickle_text.h"
 #include "converters/checkpoints/quoted.h"
 #include "converters/checkpoints/refuse_checkpoint.h"
+#include "format/input_file.h"
 #include "format/little_endian.h"
 
 namespace kinglet {

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "converters/checkpoints/elements.h"
-#include "converters/checkpoints/input_file.h"
+#include "format/input_file.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "converters/checkpoints/input_file.h"
+#include "format/input_file.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/checkpoints/input_file.h"
+#include "format/input_file.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "converters/checkpoints/checkpoint_tensors.h"
-#include "converters/checkpoints/input_file.h"
+#include "format/input_file.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/pickle.h"
+#include "format/input_file.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

@@ -12,9 +12,9 @@
 #include <string>
 #include <unordered_map>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/pickle.h"
 #include "converters/checkpoints/torch_archive.h"
+#include "format/input_file.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

@@ -8,10 +8,10 @@
 #include <string>
 #include <utility>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/pickle.h"
 #include "converters/checkpoints/torch_archive.h"
 #include "converters/checkpoints/zip_archive.h"
+#include "format/input_file.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "converters/checkpoints/input_file.h"
+#include "format/input_file.h"
 #include "kinglet/status.h"
 
 struct zip;

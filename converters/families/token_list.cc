@@ -7,11 +7,11 @@
 #include <system_error>
 #include <utility>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/list_folder.h"
 #include "converters/checkpoints/text_input.h"
 #include "converters/checkpoints/varint_reader.h"
 #include "converters/texts/word_list.h"
+#include "format/input_file.h"
 
 namespace kinglet {
 namespace {

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/parse_number.h"
 #include "converters/checkpoints/text_input.h"
+#include "format/input_file.h"
 #include "format/message_text.h"
 #include "runtime/ngrams/ngram_layout.h"
 #include "runtime/text/plain_text.h"

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/json_value.h"
 #include "converters/recipe/recipe_node.h"
 #include "converters/recipe/recipe_text.h"
+#include "format/input_file.h"
 #include "format/utf8.h"
 
 namespace kinglet {

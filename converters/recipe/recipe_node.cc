@@ -7,9 +7,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/json_value.h"
 #include "converters/checkpoints/quoted.h"
+#include "format/input_file.h"
 #include "format/utf8.h"
 
 namespace kinglet {

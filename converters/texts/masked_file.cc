@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/text_input.h"
 #include "converters/texts/token_file.h"
+#include "format/input_file.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
 #include "runtime/text/model_text.h"

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <utility>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/quoted.h"
 #include "converters/checkpoints/text_input.h"
 #include "converters/texts/token_file.h"
+#include "format/input_file.h"
 #include "runtime/session.h"
 
 namespace kinglet {

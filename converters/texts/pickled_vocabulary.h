@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/pickle.h"
+#include "format/input_file.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

@@ -6,11 +6,11 @@
 #include <span>
 #include <utility>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/npy.h"
 #include "converters/checkpoints/quoted.h"
 #include "converters/checkpoints/text_input.h"
 #include "converters/texts/word_splitter.h"
+#include "format/input_file.h"
 #include "runtime/text/plain_text.h"
 
 namespace kinglet {

@@ -9,7 +9,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/npy.h"
 #include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/checkpoints/text_input.h"
@@ -17,6 +16,7 @@
 #include "converters/texts/vocabulary_json.h"
 #include "converters/texts/word_list.h"
 #include "converters/texts/word_splitter.h"
+#include "format/input_file.h"
 #include "format/message_text.h"
 #include "format/utf8.h"
 

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/parse_number.h"
+#include "format/input_file.h"
 #include "format/message_text.h"
 #include "format/utf8.h"
 #include "runtime/text/white_space.h"

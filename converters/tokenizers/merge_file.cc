@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/tokenizers/checked_tables.h"
+#include "format/input_file.h"
 #include "format/message_text.h"
 #include "format/utf8.h"
 #include "runtime/text/plain_text.h"

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/list_folder.h"
 #include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/checkpoints/text_input.h"
@@ -16,6 +15,7 @@
 #include "converters/tokenizers/merge_file.h"
 #include "converters/tokenizers/sentence_piece_file.h"
 #include "converters/tokenizers/word_piece_file.h"
+#include "format/input_file.h"
 
 namespace kinglet {
 namespace {

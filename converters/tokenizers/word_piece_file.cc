@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/tokenizers/checked_tables.h"
+#include "format/input_file.h"
 #include "format/message_text.h"
 
 namespace kinglet {

@@ -1,7 +1,5 @@
 #include "kernels/cpu/panels.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -51,13 +49,6 @@ void WriteFieldsTile(const int16_t* codes, uint64_t stride, CodeForm form, std::
 }
 
 }  // namespace
-
-void PreferHugePages(void* memory, size_t bytes) {
-#ifdef MADV_HUGEPAGE
-  // A system without them refuses, which changes no value.
-  static_cast<void>(::madvise(memory, bytes, MADV_HUGEPAGE));
-#endif
-}
 
 Panels::Panels(uint64_t rows, uint64_t cols, int bits)
     : rows_(rows), cols_(cols), bits_(bits), form_(CodeFormOf(bits, cols)) {}

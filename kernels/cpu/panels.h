@@ -8,13 +8,11 @@
 #include <span>
 #include <vector>
 
+#include "format/system.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/vector.h"
 
 namespace kinglet::cpu {
-
-// Asks the system for 2 MiB pages: reading memory outside the caches then takes less time.
-void PreferHugePages(void* memory, size_t bytes);
 
 // Aligned memory for values, which is not initialised.
 template <class T>
@@ -27,7 +25,7 @@ struct AlignedAllocator {
   T* allocate(size_t n) {
     if (n > SIZE_MAX / sizeof(T)) throw std::bad_array_new_length();
     void* const memory = ::operator new(n * sizeof(T), Alignment(n));
-    if (n * sizeof(T) >= kHugePage) PreferHugePages(memory, n * sizeof(T));
+    if (n * sizeof(T) >= kHugePage) system::PreferHugePages(memory, n * sizeof(T));
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, size_t n) { ::operator delete(memory, Alignment(n)); }

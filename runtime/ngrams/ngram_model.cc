@@ -1,12 +1,7 @@
 #include "runtime/ngrams/ngram_model.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <new>
@@ -16,6 +11,7 @@
 
 #include "format/bitpack.h"
 #include "format/digest.h"
+#include "format/input_file.h"
 #include "format/little_endian.h"
 #include "format/message_text.h"
 
@@ -32,37 +28,6 @@ Status NoNgramMemory(const std::string& origin, const std::string& found) {
                          "none for " + found);
 }
 
-class OpenNgramFile {
- public:
-  explicit OpenNgramFile(int number) : number_(number) {}
-  OpenNgramFile(const OpenNgramFile&) = delete;
-  OpenNgramFile& operator=(const OpenNgramFile&) = delete;
-  ~OpenNgramFile() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
-
-// Returns fewer bytes at the file's end.
-Result<size_t> ReadStart(const std::string& path, int file, std::span<std::byte> out) {
-  size_t done = 0;
-  while (done < out.size()) {
-    const ssize_t got =
-        ::pread(file, out.data() + done, out.size() - done, static_cast<off_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      return Status::Refusal(KINGLET_IO_ERROR, path, "read", "a readable file",
-                             std::strerror(errno));
-    }
-    if (got == 0) break;
-    done += static_cast<size_t>(got);
-  }
-  return done;
-}
-
 Digest128 StoredDigest(std::span<const std::byte> bytes) {
   return {LoadLittle<uint64_t>(bytes.data() + kNgramDigestAt),
           LoadLittle<uint64_t>(bytes.data() + kNgramDigestAt + sizeof(uint64_t))};
@@ -76,28 +41,17 @@ NgramModel::NgramModel(NgramLayout layout, PageMemory memory)
       bytes_(std::as_const(memory_).bytes()) {}
 
 Result<std::shared_ptr<const NgramModel>> NgramModel::Open(const std::string& path) try {
-  const OpenNgramFile file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (file.get() < 0) {
-    const bool missing = errno == ENOENT || errno == ENOTDIR;
-    return Status::Refusal(missing ? KINGLET_NOT_FOUND : KINGLET_IO_ERROR, path, "open",
-                           "a readable file", std::strerror(errno));
-  }
-  struct stat facts {};
-  if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-    return Status::Refusal(KINGLET_IO_ERROR, path, "open", "a regular file",
-                           S_ISDIR(facts.st_mode) ? "a folder" : "a device, pipe or socket");
-  }
+  KINGLET_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
   // The header is checked first, so that a large file of another kind is not read.
-  const auto size = static_cast<uint64_t>(facts.st_size);
   std::byte start[kNgramHeaderBytes];
-  KINGLET_ASSIGN_OR_RETURN(const size_t start_size, ReadStart(path, file.get(), start));
-  KINGLET_ASSIGN_OR_RETURN(NgramLayout layout,
-                           DecodeNgramHeader(path, std::span(start).first(start_size), size));
-  PageMemory memory(size);
-  if (!memory.valid()) return NoNgramMemory(path, BytesText(size));
-  KINGLET_ASSIGN_OR_RETURN(const size_t read, ReadStart(path, file.get(), memory.bytes()));
+  const auto header = std::span(start).first(std::min<uint64_t>(file.size(), kNgramHeaderBytes));
+  KINGLET_RETURN_IF_ERROR(file.ReadAt(0, header));
+  KINGLET_ASSIGN_OR_RETURN(NgramLayout layout, DecodeNgramHeader(path, header, file.size()));
+  PageMemory memory(file.size());
+  if (!memory.valid()) return NoNgramMemory(path, BytesText(file.size()));
+  KINGLET_RETURN_IF_ERROR(file.ReadAt(0, memory.bytes()));
   // A file that changed meanwhile has another header.
-  KINGLET_ASSIGN_OR_RETURN(layout, DecodeNgramHeader(path, memory.bytes().first(read), size));
+  KINGLET_ASSIGN_OR_RETURN(layout, DecodeNgramHeader(path, memory.bytes(), file.size()));
   return Build(path, std::move(layout), std::move(memory));
 } catch (const std::bad_alloc&) {
   return NoNgramMemory(path, "the n-grams");

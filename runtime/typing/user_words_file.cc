@@ -1,10 +1,5 @@
 #include "runtime/typing/user_words_file.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -96,50 +91,26 @@ std::optional<WordUses> TakeUse(std::string_view& bytes) {
 
 }  // namespace
 
-UserWordsFile::UserWordsFile(UserWordsFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      bytes_(other.bytes_),
-      replaced_bytes_(other.replaced_bytes_) {}
-
-UserWordsFile& UserWordsFile::operator=(UserWordsFile&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(descriptor_, other.descriptor_);
-  bytes_ = other.bytes_;
-  replaced_bytes_ = other.replaced_bytes_;
-  return *this;
-}
-
-UserWordsFile::~UserWordsFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-Status UserWordsFile::Fail(const char* where, const char* expected) const {
-  return Status::Refusal(KINGLET_IO_ERROR, path_, where, expected, std::strerror(errno));
+Status UserWordsFile::Fail(const char* where, const char* expected, int reason) const {
+  return Status::Refusal(KINGLET_IO_ERROR, path_, where, expected, std::strerror(reason));
 }
 
 Status UserWordsFile::Lock() {
   // After opening, before locking, another program may replace the file; its lock means nothing.
   constexpr int kMostTries = 16;
   for (int tries = 0; tries < kMostTries; ++tries) {
-    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (descriptor_ < 0) return Fail("file", "one to read and write");
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK) return Fail("lock", "a file that can be locked");
+    if (const int reason = file_.OpenToAppend(path_)) {
+      return Fail("file", "one to read and write", reason);
+    }
+    if (const int reason = file_.Lock()) {
+      if (reason != EWOULDBLOCK) return Fail("lock", "a file that can be locked", reason);
       break;
     }
-    if (IsAt(path_)) return {};
-    ::close(std::exchange(descriptor_, -1));
+    if (file_.IsAt(path_)) return {};
+    file_.Close();
   }
   return Status::Refusal(KINGLET_IO_ERROR, path_, "lock", "a file that no keyboard has open",
                          "one that is open: close it there first");
-}
-
-bool UserWordsFile::IsAt(const std::string& path) const {
-  struct stat opened {
-  }, named{};
-  return ::fstat(descriptor_, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
-         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
 Result<UserWordsFile> UserWordsFile::Open(const std::string& path, UserWords& words) {
@@ -153,30 +124,27 @@ Result<UserWordsFile> UserWordsFile::Open(const std::string& path, UserWords& wo
 
 Status UserWordsFile::Read(const std::string& path, UserWords& words) {
   UserWordsFile file(path);
-  file.descriptor_ = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (file.descriptor_ < 0) return file.Fail("file", "one to read");
+  if (const int reason = file.file_.OpenToRead(path)) {
+    return file.Fail("file", "one to read", reason);
+  }
   bool is_whole = false;
   return file.ReadAll(words, is_whole);
 }
 
 Status UserWordsFile::ReadAll(UserWords& words, bool& is_whole) {
-  struct stat facts {};
-  if (::fstat(descriptor_, &facts) != 0) return Fail("file", "one to read");
+  system::FileFacts facts;
+  if (const int reason = file_.Look(facts)) return Fail("file", "one to read", reason);
   const auto refuse = [&](const std::string& found) {
     return Status::Refusal(KINGLET_CORRUPT, path_, "file",
                            "a person's words, or a new name for them", found);
   };
-  if (!S_ISREG(facts.st_mode)) return refuse("no regular file");
-  if (static_cast<uint64_t>(facts.st_size) > kMostBytes) return refuse("one above 24 MiB");
-  std::string bytes(static_cast<size_t>(facts.st_size), '\0');
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t got =
-        ::pread(descriptor_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Fail("file", "one to read");
-    if (got == 0) bytes.resize(done);
-    done += static_cast<size_t>(got);
-  }
+  if (facts.kind != system::FileKind::kRegular) return refuse("no regular file");
+  if (facts.bytes > kMostBytes) return refuse("one above 24 MiB");
+  std::string bytes(static_cast<size_t>(facts.bytes), '\0');
+  size_t done = 0;
+  const int reason = file_.ReadAt(0, std::as_writable_bytes(std::span(bytes)), done);
+  if (reason != 0) return Fail("file", "one to read", reason);
+  bytes.resize(done);
   const size_t start = std::min(bytes.size(), kFileStart.size());
   if (bytes.compare(0, start, kFileStart, 0, start) != 0) return refuse("other contents");
   is_whole = start == kFileStart.size();
@@ -201,22 +169,16 @@ Status UserWordsFile::Append(const WordUses& use) {
   std::string bytes;
   AppendUse(use, bytes);
   if (bytes_ + bytes.size() > kMostBytes) {
-    errno = EFBIG;
-    return Fail("use", "a file that can be replaced by a shorter one");
+    return Fail("use", "a file that can be replaced by a shorter one", EFBIG);
   }
-  ssize_t written = 0;
-  do {
-    written = ::write(descriptor_, bytes.data(), bytes.size());
-  } while (written < 0 && errno == EINTR);
-  if (written == static_cast<ssize_t>(bytes.size())) {
-    bytes_ += bytes.size();
-    return {};
+  uint64_t written = 0;
+  if (const int reason = file_.Write(std::as_bytes(std::span(bytes)), written)) {
+    // Opening passes over what cannot be removed.
+    static_cast<void>(file_.Shorten(bytes_));
+    return Fail("use", "room for a word", reason);
   }
-  if (written >= 0) errno = ENOSPC;
-  const Status failed = Fail("use", "room for a word");
-  // Opening passes over what cannot be removed.
-  [[maybe_unused]] const int truncated = ::ftruncate(descriptor_, static_cast<off_t>(bytes_));
-  return failed;
+  bytes_ += bytes.size();
+  return {};
 }
 
 Status UserWordsFile::Replace(const UserWords& words) {
@@ -229,8 +191,8 @@ Status UserWordsFile::Replace(const UserWords& words) {
   KINGLET_RETURN_IF_ERROR(replaced.Lock());
   const Status committed = file.Commit();
   // Where the name is the new file's already, uses belong there, whatever failed.
-  if (!committed.ok() && !replaced.IsAt(path_)) return committed;
-  std::swap(descriptor_, replaced.descriptor_);
+  if (!committed.ok() && !replaced.file_.IsAt(path_)) return committed;
+  std::swap(file_, replaced.file_);
   bytes_ = replaced_bytes_ = bytes.size();
   return committed;
 }

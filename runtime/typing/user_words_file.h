@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "format/system.h"
 #include "kinglet/status.h"
 #include "runtime/typing/user_words.h"
 
@@ -24,10 +25,6 @@ class UserWordsFile {
   // Reads the words of a file, which may be open elsewhere and does not change. Errors as for Open.
   static Status Read(const std::string& path, UserWords& words);
 
-  UserWordsFile(UserWordsFile&& other) noexcept;
-  UserWordsFile& operator=(UserWordsFile&& other) noexcept;
-  ~UserWordsFile();
-
   // KINGLET_IO_ERROR; the file is then as it was.
   Status Append(const WordUses& use);
   // The words become the file's only ones: a new file takes its place, and nothing of others stays.
@@ -42,14 +39,12 @@ class UserWordsFile {
 
   explicit UserWordsFile(std::string path) : path_(std::move(path)) {}
   Status Lock();
-  // Whether the open file is the one at the path now.
-  bool IsAt(const std::string& path) const;
   // `is_whole` becomes whether there was no damage.
   Status ReadAll(UserWords& words, bool& is_whole);
-  Status Fail(const char* where, const char* expected) const;
+  Status Fail(const char* where, const char* expected, int reason) const;
 
   std::string path_;
-  int descriptor_ = -1;
+  system::File file_;
   uint64_t bytes_ = 0, replaced_bytes_ = 0;
 };
 

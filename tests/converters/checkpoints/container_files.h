@@ -11,7 +11,7 @@
 
 #include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/checkpoints/elements.h"
-#include "converters/checkpoints/input_file.h"
+#include "format/input_file.h"
 #include "tests/converters/files.h"
 
 namespace kinglet {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "converters/checkpoints/input_file.h"
+#include "format/input_file.h"
 #include "tests/converters/files.h"
 
 namespace kinglet::token_file_test {

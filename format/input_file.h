@@ -1,7 +1,7 @@
 // Regular files, read in pieces. Folders, pipes and devices are refused, so that reading cannot
 // block or never end.
-#ifndef KINGLET_CONVERTERS_CHECKPOINTS_INPUT_FILE_H_
-#define KINGLET_CONVERTERS_CHECKPOINTS_INPUT_FILE_H_
+#ifndef KINGLET_FORMAT_INPUT_FILE_H_
+#define KINGLET_FORMAT_INPUT_FILE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +9,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "format/system.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -19,21 +21,15 @@ namespace kinglet {
 using ByteSink = std::function<void(std::span<const std::byte> piece)>;
 inline constexpr size_t kPieceBytes = size_t{1} << 20;
 
-// Owns the descriptor. Reading does not change it: threads may share an InputFile.
+// Threads may share an InputFile.
 class InputFile {
  public:
   // Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR.
   static Result<InputFile> Open(const std::string& path);
 
-  InputFile(InputFile&& other) noexcept;
-  InputFile& operator=(InputFile&& other) noexcept;
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-  ~InputFile();
-
   const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }  // in bytes, when the file was opened
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return file_.number(); }
 
   // Fills `out` with the bytes from `offset` on. Errors: KINGLET_IO_ERROR, also for a range that
   // leaves the file or a file that has become shorter.
@@ -42,9 +38,9 @@ class InputFile {
   Status ReadInPieces(uint64_t offset, uint64_t bytes, const ByteSink& sink) const;
 
  private:
-  InputFile(std::string path, int descriptor, uint64_t size);
+  explicit InputFile(std::string path) : path_(std::move(path)) {}
   std::string path_;
-  int descriptor_ = -1;
+  system::File file_;
   uint64_t size_ = 0;
 };
 
@@ -63,4 +59,4 @@ Status InFile(const std::string& path, const Status& status);
 
 }  // namespace kinglet
 
-#endif  // KINGLET_CONVERTERS_CHECKPOINTS_INPUT_FILE_H_
+#endif  // KINGLET_FORMAT_INPUT_FILE_H_

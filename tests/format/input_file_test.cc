@@ -1,4 +1,4 @@
-#include "converters/checkpoints/input_file.h"
+#include "format/input_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,8 +1,4 @@
-#include "converters/checkpoints/input_file.h"
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "format/input_file.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -12,62 +8,48 @@
 #include <vector>
 
 #include "format/digest.h"
+#include "format/system.h"
 
 namespace kinglet {
 namespace {
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
 
-std::string KindOf(mode_t mode) {
-  if (S_ISDIR(mode)) return "a folder";
-  if (S_ISFIFO(mode)) return "a pipe (save it in a file first)";
-  if (S_ISSOCK(mode)) return "a socket";
-  return "a device";
+std::string KindText(system::FileKind kind) {
+  switch (kind) {
+    case system::FileKind::kFolder:
+      return "a folder";
+    case system::FileKind::kPipe:
+      return "a pipe (save it in a file first)";
+    case system::FileKind::kSocket:
+      return "a socket";
+    default:
+      return "a device";
+  }
+}
+
+Status CheckKind(const std::string& path, const system::FileFacts& facts) {
+  if (facts.kind == system::FileKind::kRegular) return {};
+  return Status::Refusal(KINGLET_IO_ERROR, path, "open", "a regular file", KindText(facts.kind));
 }
 
 }  // namespace
 
 Result<InputFile> InputFile::Open(const std::string& path) {
-  struct stat info = {};
-  const auto refuse_kind = [&] {
-    return Status::Refusal(KINGLET_IO_ERROR, path, "open", "a regular file", KindOf(info.st_mode));
-  };
+  system::FileFacts facts;
   // A pipe's writer must not see a reader that closes at once.
-  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return refuse_kind();
-  // Without O_NONBLOCK opening a pipe would wait for its writer.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) {
-    const int error = errno;
-    const StatusCode code =
-        error == ENOENT || error == ENOTDIR ? KINGLET_NOT_FOUND : KINGLET_IO_ERROR;
-    return Status::Refusal(code, path, "open", "a readable file", ErrorText(error));
+  if (system::Look(path, facts) == 0) KINGLET_RETURN_IF_ERROR(CheckKind(path, facts));
+  InputFile input(path);
+  int reason = input.file_.OpenToRead(path);
+  if (reason == 0) reason = input.file_.Look(facts);
+  if (reason != 0) {
+    const bool missing = reason == ENOENT || reason == ENOTDIR;
+    return Status::Refusal(missing ? KINGLET_NOT_FOUND : KINGLET_IO_ERROR, path, "open",
+                           "a readable file", ErrorText(reason));
   }
-  InputFile file(path, descriptor, 0);
-  if (::fstat(descriptor, &info) != 0) {
-    return Status::Refusal(KINGLET_IO_ERROR, path, "open", "a readable file", ErrorText(errno));
-  }
-  if (!S_ISREG(info.st_mode)) return refuse_kind();
-  file.size_ = static_cast<uint64_t>(info.st_size);
-  return file;
-}
-
-InputFile::InputFile(std::string path, int descriptor, uint64_t size)
-    : path_(std::move(path)), descriptor_(descriptor), size_(size) {}
-
-InputFile::InputFile(InputFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      size_(other.size_) {}
-
-InputFile& InputFile::operator=(InputFile&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(size_, other.size_);
-  return *this;
-}
-
-InputFile::~InputFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  KINGLET_RETURN_IF_ERROR(CheckKind(path, facts));
+  input.size_ = facts.bytes;
+  return input;
 }
 
 Status InputFile::ReadAt(uint64_t offset, std::span<std::byte> out) const {
@@ -78,19 +60,13 @@ Status InputFile::ReadAt(uint64_t offset, std::span<std::byte> out) const {
                            "the end at " + std::to_string(size_));
   }
   size_t done = 0;
-  while (done < out.size()) {
-    const ssize_t got = ::pread(descriptor_, out.data() + done, out.size() - done,
-                                static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      return Status::Refusal(KINGLET_IO_ERROR, path_, where, "readable bytes", ErrorText(errno));
-    }
-    if (got == 0) {
-      return Status::Refusal(KINGLET_IO_ERROR, path_, where,
-                             std::to_string(out.size()) + " more bytes",
-                             "a file that became shorter while it was read");
-    }
-    done += static_cast<size_t>(got);
+  if (const int reason = file_.ReadAt(offset, out, done)) {
+    return Status::Refusal(KINGLET_IO_ERROR, path_, where, "readable bytes", ErrorText(reason));
+  }
+  if (done < out.size()) {
+    return Status::Refusal(KINGLET_IO_ERROR, path_, where,
+                           std::to_string(out.size()) + " more bytes",
+                           "a file that became shorter while it was read");
   }
   return Status();
 }
