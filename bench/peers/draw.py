@@ -6,6 +6,7 @@
 
 docs/figures.json: `bench/peers/compare.py --only demo,best --figures docs/figures.json` writes it (microseconds a token).
 docs/TECHNIQUES.md: its first table is printed by `bench/techniques` (bytes and perplexity of the demo model).
+docs/PLANNING.md: its frontier of the bundled model is printed by `kinglet frontier`.
 docs/PERFORMANCE.md: the quickest peer for each kind of model, in the tables whose rows KINDS names; their commands print them.
 """
 import argparse
@@ -42,11 +43,11 @@ STYLE = """
   .page { fill: #ffffff; stroke: #d0d7de } text { fill: #1f2328; font: 13px system-ui, sans-serif }
   .title { font-size: 16px; font-weight: 600 } .group { font-weight: 600 } .note { fill: #59636e; font-size: 12px }
   .label { stroke: #ffffff; stroke-width: 4px; paint-order: stroke; stroke-linejoin: round }
-  .right { text-anchor: end } .middle { text-anchor: middle } .ours, .point, .ahead { fill: #0a7d4f } .other, .behind { fill: #8c96a0 }
+  .right { text-anchor: end } .middle { text-anchor: middle } .ours, .point, .quicker { fill: #0a7d4f } .other, .slower { fill: #8c96a0 }
   .grid { stroke: #d0d7de } .frontier { stroke: #0a7d4f; stroke-width: 2; fill:none } .beaten { fill:none; stroke: #59636e; stroke-width: 1.5 }
   @media (prefers-color-scheme: dark) {
     .page { fill: #0d1117; stroke: #3d444d } .label { stroke: #0d1117 } text { fill: #f0f6fc } .note { fill: #a0a9b4 } .grid { stroke: #3d444d }
-    .ours, .point, .ahead { fill: #3fb97f } .other, .behind { fill: #6e7781 } .frontier { stroke: #3fb97f } .beaten { stroke: #a0a9b4 }
+    .ours, .point, .quicker { fill: #3fb97f } .other, .slower { fill: #6e7781 } .frontier { stroke: #3fb97f } .beaten { stroke: #a0a9b4 }
   }"""
 
 
@@ -65,16 +66,25 @@ def times() -> dict:
     return {"cases": found, "machine": figures["machine"], "date": figures["date"]}
 
 
-def sizes() -> list:
-    """[(method, bytes of the file, perplexity)] of TECHNIQUES.md's first table."""
-    lines = read("docs/TECHNIQUES.md").partition("\n## The demo model")[2].splitlines()
+def table(page: str, heading: str) -> list:
+    """The cells of the first table after a heading, without its own heading."""
+    lines = read(page).partition(heading)[2].splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("|---"))
     rows = []
     for line in lines[start + 1:]:
         if not line.startswith("|"):
             break
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        rows.append((cells[0], int(cells[8].replace(",", "")), float(cells[10])))
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    return rows
+
+
+def sizes() -> list:
+    """[(method, bytes of the file, perplexity)] of TECHNIQUES.md's first table, and the best plans of PLANNING.md:
+    those with a perplexity of the whole test text."""
+    rows = [(cells[0], int(cells[8].replace(",", "")), float(cells[10]))
+            for cells in table("docs/TECHNIQUES.md", "\n## The demo model")]
+    rows += [("planned", int(cells[1].replace(",", "")), float(cells[2]))
+             for cells in table("docs/PLANNING.md", "\n### The frontier of the bundled model") if cells[0] != "float32" and cells[3]]
     return rows
 
 
@@ -162,7 +172,7 @@ def draw_kinds(picture: Picture, y: float) -> float:
         end = EQUAL + OCTAVE * math.log2(ratio)
         picture.text(LEFT, y, kind)
         picture.text(PEERS, y, peer)
-        style = "ahead" if ratio >= 1 else "behind"
+        style = "quicker" if ratio >= 1 else "slower"
         picture.lines.append(f'<rect class="{style}" x="{min(end, EQUAL):.1f}" y="{y - 12:g}" width="{abs(end - EQUAL):.1f}" height="15"/>')
         picture.text(max(end, EQUAL) + 8, y, f"{ratio:g} x")
     picture.line([(EQUAL, top), (EQUAL, y + 8)], "grid")
@@ -173,7 +183,7 @@ def draw_kinds(picture: Picture, y: float) -> float:
 
 # --- the plot of bytes against perplexity
 
-PLOT_LEFT, PLOT_HEIGHT, RADIUS = 66, 230, 4.5
+PLOT_LEFT, PLOT_HEIGHT, RADIUS = 66, 300, 4.5
 
 
 def short(method: str) -> str:
@@ -196,14 +206,15 @@ def overlap(a: tuple, b: tuple) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
-def place(label: str, x: float, y: float, taken: list) -> tuple:
-    """Where a label of the point (x, y) touches nothing: the text's left end and its base line."""
+def place(label: str, x: float, y: float, lowest: float, taken: list) -> tuple:
+    """Where a label of the point (x, y) touches nothing and is above `lowest`: the text's left end and its base line."""
     width = LETTER * len(label)
     next_to, above = RADIUS + 5, RADIUS + 5
     for left, base in ((x - next_to - width, y + 4), (x + next_to, y + 4), (x - width / 2, y - above), (x - width / 2, y + above + 10),
-                       (x + next_to, y - above), (x + next_to, y + above + 10), (x - width / 2, y - above - 16), (x - width / 2, y + above + 26)):
+                       (x + next_to, y - above), (x + next_to, y + above + 10), (x - width / 2, y - above - 16), (x + next_to, y - above - 16),
+                       (x - width / 2, y + above + 26)):
         box = (left - 3, base - 12, left + width + 3, base + 4)
-        if box[0] > PLOT_LEFT and box[2] < RIGHT and not any(overlap(box, other) for other in taken):
+        if box[0] > PLOT_LEFT and box[2] < RIGHT and box[3] < lowest and not any(overlap(box, other) for other in taken):
             taken.append(box)
             return left, base
     sys.exit(f"draw: no place for the label {label!r}")
@@ -244,7 +255,7 @@ def draw_sizes(picture: Picture, y: float) -> float:
     taken += [(a - RADIUS, b - RADIUS, a + RADIUS, b + RADIUS) for a, b in where]
     for (x, height), row in sorted(zip(where, rows)):
         picture.point(x, height, "point" if row in best else "beaten")
-        picture.text(*place(short(row[0]), x, height, taken), short(row[0]), "label")
+        picture.text(*place(short(row[0]), x, height, bottom + 4, taken), short(row[0]), "label")
     return bottom + 18
 
 
@@ -253,7 +264,7 @@ def draw() -> str:
     bottom = draw_sizes(picture, draw_kinds(picture, draw_times(picture, 34) + 46) + 46)
     fed_back = ", ".join(sorted(short(method).removesuffix(" bits") for method, *_ in sizes() if method.endswith("by feedback")))
     picture.text(LEFT, bottom + 26, f"Perplexity of examples/wikitext2/passage.txt. {fed_back} bits: rounded by feedback. docs/TECHNIQUES.md, "
-                 "bench/techniques", "note")
+                 "docs/PLANNING.md", "note")
     return picture.whole(bottom + 44, "kinglet next to LiteRT, ONNX Runtime, PyTorch, llama.cpp, CTranslate2 and KenLM; bytes and perplexity")
 
 

@@ -27,7 +27,7 @@ class Figures(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.root = os.path.join(self.folder.name, "copy")
-        for name in ("README.md", "docs/figures.json", "docs/TECHNIQUES.md", "docs/PERFORMANCE.md", "docs/peers.svg",
+        for name in ("README.md", "docs/figures.json", "docs/TECHNIQUES.md", "docs/PERFORMANCE.md", "docs/PLANNING.md", "docs/peers.svg",
                      "bench/peers/draw.py"):
             os.makedirs(os.path.dirname(os.path.join(self.root, name)), exist_ok=True)
             shutil.copy(os.path.join(ROOT, name), os.path.join(self.root, name))
@@ -147,15 +147,17 @@ class Figures(unittest.TestCase):
             r"8 bits, Q8_0 \|.* ([\d.]+) \|\n", r"4 bits, Q4_0 \|.* ([\d.]+) \|\n", r"(?s)a given text of .*?8 bits, Q8_0 \|[^\n]* ([\d.]+) \|\n",
             r"beam 5 \|.* ([\d.]+) \|\n", r"(?s)8 sentences at once.*?beam 5 \|[^\n]* ([\d.]+) \|\n", r"BERT-base, 128 tokens: 9 bits.* ([\d.]+) \|\n",
             r"3-grams, .* ([\d.]+) \|\n")]
-        bars = [bar for bar in self.parts()[1] if bar[0] in ("ahead", "behind")]
-        equal = min(left for style, left, *_ in bars if style == "ahead")
-        octaves = [(right - equal if style == "ahead" else left - equal) / 54 for style, left, _, right, _ in bars]
+        bars = [bar for bar in self.parts()[1] if bar[0] in ("quicker", "slower")]
+        equal = min(left for style, left, *_ in bars if style == "quicker")
+        octaves = [(right - equal if style == "quicker" else left - equal) / 54 for style, left, _, right, _ in bars]
         for found, ratio in zip(octaves, ratios, strict=True):
             self.assertAlmostEqual(2 ** found, ratio, delta=0.01 * ratio)
 
     def test_the_frontier_is_what_no_smaller_file_beats(self):
         rows = re.findall(r"^\| .* \| `convert wikitext2 .*` \| .* \| ([\d,]+) \| [\d.]+ \| ([\d.]+) \|$", self.text("docs/TECHNIQUES.md"), re.M)
-        files = [(int(size.replace(",", "")), float(perplexity)) for size, perplexity in rows]
+        planned = re.findall(r"^\| [a-z+]+ \| ([\d,]+) \| ([\d.]+) \| [\d.]+ \|$", self.text("docs/PLANNING.md"), re.M)
+        self.assertEqual(len(planned), 3)
+        files = [(int(size.replace(",", "")), float(perplexity)) for size, perplexity in rows + planned]
         best = [one for one in files if not any(other[0] < one[0] and other[1] <= one[1] for other in files)]
         points = [style for style, *_ in self.parts()[2]]
         self.assertEqual((points.count("point"), points.count("beaten")), (len(best), len(files) - len(best)))
