@@ -15,7 +15,8 @@ Prints one line per violation and exits 1 if there is any. The rules:
   nvcc's sources have no anonymous namespace, whose names would differ from folder to folder
     (scripts/reproducible)
   no line of C or C++ is wider than 100 columns, but what flatc generates
-  every source in format/, kernels/, runtime/ and converters/ has its test at the same place in tests/
+  every source in format/, kernels/, runtime/ and converters/ has its test at the same place in tests/,
+    and no name in two files, but format/system_wasm.cc and its like, of which a system compiles one
   docs/ARCHITECTURE.md has a table "Where is it?" whose last column names places that exist, and in
     brackets, names that these files have; so do all other paths that it and docs/GLOSSARY.md write
     in backticks. Its tree of modules has each folder of the project and of the layers, and no other
@@ -54,6 +55,7 @@ BACKTICKED = re.compile(r"`([^`\s]+)`")
 SYMBOL = re.compile(r"\(((?:`\w+`(?:, )?)+)\)")  # (`Name`, `Other`) after a path
 BRANCH = re.compile(r"(  )?([\w.]+)/ ")  # a line of the tree of modules
 SHOWN_PARTS = ("tools", "converters", "runtime", "kernels")  # whose folders the tree shows, all of them
+OTHER_SYSTEM = re.compile(r"^format/system_(wasm|windows)\.cc$")  # instead of system_posix.cc
 NO_PROGRAM = re.compile(r"\.(h|md|txt)$|(_rows|_measure|_report)\.cc$")
 # "folder/file.ext", perhaps with * for several files.
 FILE_PATH = re.compile(r"(?:[\w.*-]+/)+[\w.*-]+\.[a-z]+$")
@@ -263,11 +265,12 @@ def violations(root):
             if reason:
                 found.append(f"{name}:{number}: includes {match.group(1)}, but {reason}")
         # Every family is tested by checkpoints of its framework: converters.convert_fixtures.
-        if path.suffix in SOURCES and path.parts[0] in TESTED and not FAMILY.search(text):
+        if path.suffix in SOURCES and path.parts[0] in TESTED and not (
+                FAMILY.search(text) or OTHER_SYSTEM.match(name)):
             wanted = "tests/" + str(path.with_suffix("")) + "_test."
             if not any(other.startswith(wanted) for other in names):
                 found.append(f"{name}: expected a test {wanted}*, found none")
-        if is_own_code and path.parts[0] in DUPLICATE_FREE:
+        if is_own_code and path.parts[0] in DUPLICATE_FREE and not OTHER_SYSTEM.match(name):
             sources[name] = text
         if name in (ARCHITECTURE, GLOSSARY):
             found += document_violations(name, lines, set(names), root)
