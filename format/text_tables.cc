@@ -246,7 +246,7 @@ class TableWriter {
   void Text(std::string_view text) {
     Byte(text.size() & 0xFF);
     Byte(text.size() >> 8);
-    const auto raw = std::as_bytes(std::span(text));
+    const auto raw = std::as_bytes(std::span(text.data(), text.size()));
     bytes_.insert(bytes_.end(), raw.begin(), raw.end());
   }
   // A text of at most 255 bytes, without the prefix that it shares with the text before.

@@ -82,7 +82,7 @@ void AppendEntry(size_t prefix, std::string_view rest, std::vector<std::byte>& b
       static_cast<std::byte>(std::min(prefix, kNibbleEnd) << 4 | std::min(length, kNibbleEnd)));
   if (prefix >= kNibbleEnd) AppendVarint(prefix - kNibbleEnd, bytes);
   if (length >= kNibbleEnd) AppendVarint(length - kNibbleEnd, bytes);
-  const auto raw = std::as_bytes(std::span(rest));
+  const auto raw = std::as_bytes(std::span(rest.data(), rest.size()));
   bytes.insert(bytes.end(), raw.begin(), raw.end());
 }
 

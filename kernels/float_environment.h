@@ -11,7 +11,7 @@
 #include <cstdint>
 #elif defined(__aarch64__)
 #include <cstdint>
-#else
+#elif !defined(__wasm__)
 #include <cfenv>
 #endif
 
@@ -73,6 +73,9 @@ class FloatEnvironment {
 
  private:
   uint64_t control_, status_;
+#elif defined(__wasm__)
+  FloatEnvironment() {}  // its environment cannot be changed
+  ~FloatEnvironment() {}
 #else
   FloatEnvironment() {
     std::feholdexcept(&saved_);

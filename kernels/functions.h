@@ -15,6 +15,7 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/fused.h"
 #include "kernels/host_device.h"
 
 namespace kinglet {
@@ -110,18 +111,18 @@ struct ExpFactors {
 KINGLET_HOST_DEVICE inline ExpFactors FactorsOfExp(float x) {
   using C = ExpConstants;
   // n = round(x / ln 2); r = x - n ln 2 in two subtractions.
-  const float n = fmaf(x, C::kLog2E, C::kRound) - C::kRound;
-  float r = fmaf(n, -C::kLn2High, x);
-  r = fmaf(n, -C::kLn2Low, r);
+  const float n = Fused(x, C::kLog2E, C::kRound) - C::kRound;
+  float r = Fused(n, -C::kLn2High, x);
+  r = Fused(n, -C::kLn2Low, r);
   float p = C::kC7;
-  p = fmaf(p, r, C::kC6);
-  p = fmaf(p, r, C::kC5);
-  p = fmaf(p, r, C::kC4);
-  p = fmaf(p, r, C::kC3);
-  p = fmaf(p, r, C::kC2);
+  p = Fused(p, r, C::kC6);
+  p = Fused(p, r, C::kC5);
+  p = Fused(p, r, C::kC4);
+  p = Fused(p, r, C::kC3);
+  p = Fused(p, r, C::kC2);
   // 1 + (r + r^2 p): the large term is added last.
   const float r2 = r * r;
-  const float q = fmaf(r2, p, r);
+  const float q = Fused(r2, p, r);
   return {1.0f + q, n};
 }
 }  // namespace internal
@@ -147,19 +148,19 @@ KINGLET_HOST_DEVICE inline float Exp(float x) {
 KINGLET_HOST_DEVICE inline float SoftmaxTerm(float x) {
   using C = SoftmaxTermConstants;
   const float at_least = x < C::kLeast ? C::kLeast : x;
-  const float shifted = fmaf(at_least, ExpConstants::kLog2E, ExpConstants::kRound);
-  const float f = fmaf(at_least, ExpConstants::kLog2E, -(shifted - ExpConstants::kRound));
+  const float shifted = Fused(at_least, ExpConstants::kLog2E, ExpConstants::kRound);
+  const float f = Fused(at_least, ExpConstants::kLog2E, -(shifted - ExpConstants::kRound));
   float p = C::kC5;
-  p = fmaf(p, f, C::kC4);
-  p = fmaf(p, f, C::kC3);
-  p = fmaf(p, f, C::kC2);
-  p = fmaf(p, f, C::kC1);
+  p = Fused(p, f, C::kC4);
+  p = Fused(p, f, C::kC3);
+  p = Fused(p, f, C::kC2);
+  p = Fused(p, f, C::kC1);
   // The integer is in the low bits of `shifted`. A product with its power of two keeps NaN. The
   // vector kernels of `cpu` add the integer to the exponent. That keeps the NaN of its processors,
   // which has zeros in the low bits, but would lose an NVIDIA GPU's, which has ones.
   const uint32_t one = internal::BitsFromFloat(1.0f);
   const float power = internal::FloatFromBits(one + (internal::BitsFromFloat(shifted) << 23));
-  return fmaf(p, f, 1.0f) * power;
+  return Fused(p, f, 1.0f) * power;
 }
 
 // Natural logarithm. log(0) = -infinity, log(x < 0) = NaN, log(infinity) = infinity.
@@ -187,16 +188,16 @@ KINGLET_HOST_DEVICE inline float Log(float x) {
   const float s = f / (2.0f + f);
   const float z = s * s;
   float p = C::kC9;
-  p = fmaf(p, z, C::kC7);
-  p = fmaf(p, z, C::kC5);
-  p = fmaf(p, z, C::kC3);
+  p = Fused(p, z, C::kC7);
+  p = Fused(p, z, C::kC5);
+  p = Fused(p, z, C::kC3);
   p = p * z;
   // log m = f - (f^2/2 - s (f^2/2 + p)); the exponent's term is added in two parts.
   const float half_square = 0.5f * f * f;
   const float e = static_cast<float>(exponent);
-  const float low = fmaf(s, half_square + p, e * C::kLn2Low);
+  const float low = Fused(s, half_square + p, e * C::kLn2Low);
   const float rest = f - (half_square - low);
-  return fmaf(e, C::kLn2High, rest);
+  return Fused(e, C::kLn2High, rest);
 }
 
 // 1 / (1 + e^-x). The exponential of a number below 0 never overflows. NaN stays NaN.
@@ -209,9 +210,9 @@ KINGLET_HOST_DEVICE inline float Sigmoid(float x) {
   // Corrects the rounding errors of the sum and of the quotient, to first order. 1 / sum is the
   // quotient, or 1 - quotient where x is negative.
   const float lost = e - (sum - 1.0f);
-  const float remainder = fmaf(-quotient, sum, numerator);
+  const float remainder = Fused(-quotient, sum, numerator);
   const float inverse = negative ? 1.0f - quotient : quotient;
-  return fmaf(fmaf(-quotient, lost, remainder), inverse, quotient);
+  return Fused(Fused(-quotient, lost, remainder), inverse, quotient);
 }
 
 // Hyperbolic tangent, odd to the last bit. NaN stays NaN.
@@ -223,11 +224,11 @@ KINGLET_HOST_DEVICE inline float Tanh(float x) {
   if (magnitude < C::kSmall) {
     const float z = x * x;
     float p = C::kC4;
-    p = fmaf(p, z, C::kC3);
-    p = fmaf(p, z, C::kC2);
-    p = fmaf(p, z, C::kC1);
-    p = fmaf(p, z, C::kC0);
-    y = fmaf(z * p, magnitude, magnitude);
+    p = Fused(p, z, C::kC3);
+    p = Fused(p, z, C::kC2);
+    p = Fused(p, z, C::kC1);
+    p = Fused(p, z, C::kC0);
+    y = Fused(z * p, magnitude, magnitude);
   }
   return copysignf(y, x);
 }
@@ -242,20 +243,20 @@ KINGLET_HOST_DEVICE inline float Gelu(float x) {
   const float a = magnitude > C::kFar ? C::kFar : magnitude;
   const float v = (a - C::kCentre) / (a + C::kCentre);
   float r = C::kC9;
-  r = fmaf(r, v, C::kC8);
-  r = fmaf(r, v, C::kC7);
-  r = fmaf(r, v, C::kC6);
-  r = fmaf(r, v, C::kC5);
-  r = fmaf(r, v, C::kC4);
-  r = fmaf(r, v, C::kC3);
-  r = fmaf(r, v, C::kC2);
-  r = fmaf(r, v, C::kC1);
-  r = fmaf(r, v, C::kC0);
+  r = Fused(r, v, C::kC8);
+  r = Fused(r, v, C::kC7);
+  r = Fused(r, v, C::kC6);
+  r = Fused(r, v, C::kC5);
+  r = Fused(r, v, C::kC4);
+  r = Fused(r, v, C::kC3);
+  r = Fused(r, v, C::kC2);
+  r = Fused(r, v, C::kC1);
+  r = Fused(r, v, C::kC0);
   // e^(-square / 2), corrected for the rounding of the square.
   const float square = a * a;
-  const float lost = fmaf(a, a, -square);
+  const float lost = Fused(a, a, -square);
   const float e = Exp(-0.5f * square);
-  const float beyond = fmaf(-0.5f * lost, e, e) * r;
+  const float beyond = Fused(-0.5f * lost, e, e) * r;
   return x * (x < 0.0f ? beyond : 1.0f - beyond);
 }
 

@@ -18,7 +18,7 @@ size_t EmbeddingNode(const Plan& plan) {
 }
 
 bool KeepsRows(const Plan& plan) {
-  return std::ranges::any_of(plan.nodes, [](const Node& node) {
+  return std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const Node& node) {
     const auto* const embed = std::get_if<EmbedRow>(&node.op);
     return embed != nullptr && !embed->units.empty();
   });

@@ -17,7 +17,8 @@ namespace kinglet {
 // A limit and the bytes claimed from it. Any number of threads may use a budget at the same time.
 class MemoryBudget {
  public:
-  static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
+  // What can be addressed, so that a size that was claimed fits in size_t.
+  static constexpr uint64_t kNoLimit = std::numeric_limits<size_t>::max();
   explicit MemoryBudget(uint64_t limit = kNoLimit) : limit_(limit) {}
 
   uint64_t limit() const { return limit_; }

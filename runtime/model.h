@@ -3,6 +3,7 @@
 #ifndef KINGLET_RUNTIME_MODEL_H_
 #define KINGLET_RUNTIME_MODEL_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -48,7 +49,7 @@ struct ModelOptions {
   // kOpeningBytesPerByte for each byte of the file.
   uint64_t memory_limit = MemoryBudget::kNoLimit;
   // The most bytes that the lanes of one session may allocate; more is KINGLET_OUT_OF_MEMORY.
-  uint64_t session_memory_limit = uint64_t{4} << 30;
+  uint64_t session_memory_limit = std::min(uint64_t{4} << 30, MemoryBudget::kNoLimit);
   LogFunction log = {};  // empty for no log
   // If set, the model is only this part of its input: an Embedder gives the layer's outputs,
   // without the embedding's scale, for the words of the unit's bins. REQUIRES: the part exists.

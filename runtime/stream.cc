@@ -181,9 +181,9 @@ Result<State> Stream::Save(const std::shared_ptr<const Model>& model) {
         pages_[i] = nullptr;
         is_written_[i] = 1;
         KINGLET_ASSIGN_OR_RETURN(
-            pages_[i],
-            MakePage(memory.subspan(within, std::min(StatePage::kBytes, memory.size() - within)),
-                     model->budget()));
+            pages_[i], MakePage(memory.subspan(within, std::min<size_t>(StatePage::kBytes,
+                                                                        memory.size() - within)),
+                                model->budget()));
         is_written_[i] = 0;
       }
       return Status();

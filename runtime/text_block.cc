@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <new>
 #include <utility>
 #include <variant>
@@ -65,8 +66,8 @@ bool IsRecurrent(const Plan& plan) {
 bool CacheTakesTokens(const Model& model) {
   if (!model.plan().cache) return false;
   const NodeRange nodes = model.plan().cache->nodes;
-  return std::ranges::all_of(model.kernels().subspan(nodes.begin, nodes.end - nodes.begin),
-                             &Kernel::TakesOneStream);
+  const auto kernels = model.kernels().subspan(nodes.begin, nodes.end - nodes.begin);
+  return std::all_of(kernels.begin(), kernels.end(), std::mem_fn(&Kernel::TakesOneStream));
 }
 
 AlignedMemory AllocateOrThrow(uint64_t bytes) {

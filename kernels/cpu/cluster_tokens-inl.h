@@ -9,9 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "hwy/highway.h"
 #include "kernels/cluster_tokens.h"
 #include "kernels/cpu/exponential-inl.h"
+#include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/functions.h"
 

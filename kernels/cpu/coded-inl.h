@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "hwy/highway.h"
 #include "kernels/cpu/finish-inl.h"
+#include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/vector.h"
 

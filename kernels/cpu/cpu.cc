@@ -14,8 +14,9 @@
 namespace kinglet::cpu {
 namespace {
 
-constexpr std::array<Target, 5> kBestFirst = {Target::kAvx512Vnni, Target::kAvx512, Target::kAvx2,
-                                              Target::kNeon, Target::kScalar};
+constexpr std::array<Target, 6> kBestFirst = {Target::kAvx512Vnni, Target::kAvx512,
+                                              Target::kAvx2,       Target::kNeon,
+                                              Target::kWasm,       Target::kScalar};
 
 bool Supported(Target target) {
   return target == Target::kScalar || FindVectorFunctions(target) != nullptr;
@@ -39,6 +40,8 @@ std::string_view TargetName(Target target) {
       return "scalar";
     case Target::kNeon:
       return "neon";
+    case Target::kWasm:
+      return "wasm";
     case Target::kAvx2:
       return "avx2";
     case Target::kAvx512:

@@ -6,7 +6,7 @@
 #define KINGLET_KERNELS_CPU_EXPONENTIAL_INL_H_
 #endif
 
-#include "hwy/highway.h"
+#include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/functions.h"
 

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "hwy/highway.h"
+#include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/vector.h"
 

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "hwy/highway.h"
 #include "kernels/cpu/finish-inl.h"
+#include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/tile_codes-inl.h"
 #include "kernels/cpu/vector.h"

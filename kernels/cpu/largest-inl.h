@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "hwy/highway.h"
+#include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/order-inl.h"
 
 HWY_BEFORE_NAMESPACE();

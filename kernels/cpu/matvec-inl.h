@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "hwy/cache_control.h"
-#include "hwy/highway.h"
 #include "kernels/cpu/finish-inl.h"
+#include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/largest-inl.h"
 #include "kernels/cpu/narrow-inl.h"
 #include "kernels/cpu/order-inl.h"
@@ -398,9 +398,11 @@ struct FormProduct {
   }
 
   // Panels that one vector is multiplied with at once. With AVX2, spreading signs leaves enough of
-  // the 16 registers for one panel only.
+  // the 16 registers for one panel only; WebAssembly's vectors have a quarter of AVX-512's width.
   static constexpr size_t kPanelsOfOne =
-      HWY_TARGET == HWY_AVX2 && kForm == CodeForm::kPlanes ? 1 : kPanelsTogether;
+      HWY_TARGET == HWY_WASM || (HWY_TARGET == HWY_AVX2 && kForm == CodeForm::kPlanes)
+          ? 1
+          : kPanelsTogether;
 
   // Multiplies panels [panel, end) with one vector. A separate function from that for several
   // vectors, so that the compiler allocates registers for each alone.

@@ -13,8 +13,8 @@
 #include <cstring>
 
 #include "hwy/cache_control.h"
-#include "hwy/highway.h"
 #include "kernels/cpu/finish-inl.h"
+#include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/largest-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/pair_products-inl.h"

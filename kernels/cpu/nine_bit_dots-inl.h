@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "hwy/highway.h"
 #include "kernels/cpu/dots-inl.h"
+#include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/pair_products-inl.h"
 #include "kernels/cpu/vector.h"

@@ -13,13 +13,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "hwy/highway.h"
+#include "kernels/cpu/highway-inl.h"
 #include "kernels/numerics.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
 
 // A vector of at most 16 floats, the chains of rule 4. kGroups such vectors contain all 16 chains.
 using Floats = hn::CappedTag<float, kSumChains>;

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "hwy/highway.h"
+#include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/order-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -19,8 +19,8 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 struct PairProducts {
   template <class D32, class V32, class V16>
   static HWY_INLINE V32 Add(D32 d32, V32 sums, V16 a, V16 b) {
-#if HWY_ARCH_X86
-    // One multiply-add instruction, which on x86 pairs neighbours; other machines may reorder.
+#if HWY_ARCH_X86 || HWY_ARCH_WASM
+    // One multiply-add instruction, which here pairs neighbours; other machines may reorder.
     V32 unused = hn::Zero(d32);
     return hn::ReorderWidenMulAccumulate(d32, a, b, sums, unused);
 #else

@@ -11,14 +11,12 @@
 #include <cstdint>
 #include <cstring>
 
-#include "hwy/highway.h"
+#include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/tile_codes-inl.h"
 #include "kernels/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
 // For each byte of a mask: where the bytes of eight 16-bit results come from, and how many of the
 // results are stored codes. An index of 0x80 gives zero.
 struct SpreadTables {

@@ -166,7 +166,7 @@ void Panels::CopyFloats(uint64_t row, float* out) const {
 
 CodePanels Panels::code_panels(PanelRange part) const {
   const uint64_t first = part.begin * kPanelRows, tiles = part.begin * TilesOf(form_, cols_);
-  return {std::min(part.end * kPanelRows, rows_) - first,
+  return {std::min<uint64_t>(part.end * kPanelRows, rows_) - first,
           cols_,
           form_,
           codes_.data() + tiles * kTileBytes,
@@ -176,7 +176,8 @@ CodePanels Panels::code_panels(PanelRange part) const {
 
 RealPanels Panels::real_panels(PanelRange part) const {
   const uint64_t first = part.begin * kPanelRows;
-  return {std::min(part.end * kPanelRows, rows_) - first, cols_, values_.data() + first * cols_};
+  return {std::min<uint64_t>(part.end * kPanelRows, rows_) - first, cols_,
+          values_.data() + first * cols_};
 }
 
 uint64_t Panels::PanelBytes() const {

@@ -58,7 +58,7 @@ void ProductBatch::Multiply(const VectorFunctions& vector, const Panels& weight,
   } else {
     vector.real_product(weight.real_panels(panels), floats, count_, part);
   }
-  const size_t rows = std::min(weight.rows(), panels.end * kPanelRows) - first_row;
+  const size_t rows = std::min<uint64_t>(weight.rows(), panels.end * kPanelRows) - first_row;
   for (size_t i = 0; i < count_; ++i) {
     if (largest_[i] != nullptr) *largest_[i] = vector.largest(floats[i].y, rows);
   }

@@ -9,12 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "hwy/highway.h"
+#include "kernels/cpu/highway-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
 uint64_t ReadLines(const std::byte* lines, size_t count) {
   const hn::CappedTag<uint64_t, 8> d;
   constexpr size_t kVectorElements = hn::MaxLanes(d), kLineElements = 8, kTogether = 4;

@@ -9,8 +9,8 @@
 
 #include <cstddef>
 
-#include "hwy/highway.h"
 #include "kernels/cpu/exponential-inl.h"
+#include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/functions.h"
 

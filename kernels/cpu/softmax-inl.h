@@ -11,9 +11,9 @@
 #include <cstdint>
 
 #include "hwy/cache_control.h"
-#include "hwy/highway.h"
 #include "kernels/cache_weight.h"
 #include "kernels/cpu/exponential-inl.h"
+#include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/largest-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/vector.h"
@@ -73,16 +73,21 @@ HWY_INLINE void ReplaceByExponentials(float* x, size_t n, float largest) {
 
 // The sum of n weights. Sums of up to 2^13 weights are exact in double.
 HWY_INLINE float SumWeights(const float* x, size_t n) {
-  constexpr size_t kExact = size_t{1} << 12, kUnroll = 4;
+  constexpr size_t kExact = size_t{1} << 12;
+#if HWY_HAVE_FLOAT64
+  constexpr size_t kUnroll = 4;
   const hn::CappedTag<double, kSumChains / 2> d;
   const hn::Rebind<float, decltype(d)> of_floats;
   constexpr size_t kLanes = hn::MaxLanes(d);
+#endif
   uint64_t units = 0;
   for (size_t begin = 0; begin < n; begin += kExact) {
     const size_t end = n - begin < kExact ? n : begin + kExact;
+    size_t i = begin;
+    double sum = 0;
+#if HWY_HAVE_FLOAT64
     hn::Vec<decltype(d)> sums[kUnroll];
     for (auto& sum : sums) sum = hn::Zero(d);
-    size_t i = begin;
     for (; i + kUnroll * kLanes <= end; i += kUnroll * kLanes) {
       for (size_t u = 0; u < kUnroll; ++u) {
         const auto weights = hn::LoadU(of_floats, x + i + u * kLanes);
@@ -90,7 +95,8 @@ HWY_INLINE float SumWeights(const float* x, size_t n) {
       }
     }
     const auto all = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
-    double sum = hn::GetLane(hn::SumOfLanes(d, all));
+    sum = hn::GetLane(hn::SumOfLanes(d, all));
+#endif
     for (; i < end; ++i) sum += static_cast<double>(x[i]);
     units = AddUnits(units, WholeUnits(sum));
   }

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-#include "hwy/highway.h"
+#include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/vector.h"
 
@@ -21,10 +21,10 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 using Sums = hn::CappedTag<int32_t, kPanelRows>;
 using Codes = hn::Repartition<int16_t, Sums>;
 
-// VectorFunctions::sign_place. AVX2 has no bit masks. There, in each 32 bits of signs, bit 8 p + l
-// is the sign of entry 4 l + p. Copies of the 32 bits for every four entries, a selection of one
-// bit a byte and a comparison spread them.
-inline constexpr bool kSignsByColumn = HWY_TARGET == HWY_AVX2;
+// VectorFunctions::sign_place. AVX2 and WebAssembly have no bit masks. There, in each 32 bits of
+// signs, bit 8 p + l is the sign of entry 4 l + p. Copies of the 32 bits for every four entries, a
+// selection of one bit a byte and a comparison spread them.
+inline constexpr bool kSignsByColumn = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_WASM;
 inline size_t SignPlace(size_t entry) {
   return kSignsByColumn ? entry / 32 * 32 + entry % 4 * 8 + entry % 32 / 4 : entry;
 }
@@ -32,16 +32,17 @@ inline size_t SignPlace(size_t entry) {
 // Bytes of 0xFF for the entries whose signs are set, kWidth rows of them from `row` on.
 template <class D8>
 HWY_INLINE hn::Vec<D8> SpreadSigns(D8 d8, const uint64_t* signs, size_t row) {
-  const auto* const bytes = reinterpret_cast<const uint8_t*>(signs) + row / 2;
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(signs);
   if constexpr (kSignsByColumn) {
     const hn::Repartition<uint32_t, D8> d32;
     uint32_t packed;
-    std::memcpy(&packed, bytes, sizeof packed);
-    const auto bits = hn::Shl(hn::Set(d32, 0x01010101u), hn::Iota(d32, 0));
+    std::memcpy(&packed, bytes + row / 8 * 4, sizeof packed);
+    const auto bits =
+        hn::Shl(hn::Set(d32, 0x01010101u), hn::Iota(d32, static_cast<uint32_t>(row % 8)));
     const auto selected = hn::BitCast(d8, hn::And(hn::Set(d32, packed), bits));
     return hn::VecFromMask(d8, hn::Eq(selected, hn::BitCast(d8, bits)));
   } else {
-    return hn::VecFromMask(d8, hn::LoadMaskBits(d8, bytes));
+    return hn::VecFromMask(d8, hn::LoadMaskBits(d8, bytes + row / 2));
   }
 }
 

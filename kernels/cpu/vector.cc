@@ -27,6 +27,10 @@ VectorFunctions Functions(bool vnni) {
 namespace kinglet::cpu {
 
 const VectorFunctions* FindVectorFunctions(Target target) {
+#if HWY_TARGETS & HWY_WASM & KINGLET_VECTOR_TARGETS
+  static const VectorFunctions wasm = N_WASM::Functions(false);
+  return target == Target::kWasm ? &wasm : nullptr;  // a module with others would not load
+#else
   // Asking the processor takes microseconds on a virtual machine.
   [[maybe_unused]] static const int64_t supported = hwy::SupportedTargets();
 #if HWY_TARGETS & HWY_NEON & KINGLET_VECTOR_TARGETS
@@ -47,6 +51,7 @@ const VectorFunctions* FindVectorFunctions(Target target) {
   }
 #endif
   return nullptr;
+#endif
 }
 
 }  // namespace kinglet::cpu

@@ -373,7 +373,7 @@ struct VectorFunctions {
 };
 
 // The instruction sets of KINGLET_CPU. kScalar runs the reference kernels.
-enum class Target : uint8_t { kScalar, kNeon, kAvx2, kAvx512, kAvx512Vnni };
+enum class Target : uint8_t { kScalar, kNeon, kWasm, kAvx2, kAvx512, kAvx512Vnni };
 
 // Null if this build or this machine lacks the target, and for kScalar.
 const VectorFunctions* FindVectorFunctions(Target target);

@@ -5,11 +5,14 @@
 
 #include "hwy/detect_compiler_arch.h"
 
-// The instruction sets of kernels/cpu/vector.h, which have vectors and fused multiply-add. Highway
+// The instruction sets of kernels/cpu/vector.h, which have vectors and fused multiply-add (for
+// WebAssembly: kernels/cpu/highway-inl.h). Highway
 // also compiles the file for the baseline instructions of every machine; the file is empty then,
 // since other machines run the reference kernels.
 #if HWY_ARCH_ARM_A64
 #define KINGLET_VECTOR_TARGETS (HWY_NEON)
+#elif HWY_ARCH_WASM
+#define KINGLET_VECTOR_TARGETS (HWY_WASM)
 #elif defined(KINGLET_SMALL)
 #define KINGLET_VECTOR_TARGETS (HWY_AVX2)
 #else

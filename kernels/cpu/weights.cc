@@ -11,6 +11,7 @@
 
 #include "format/coded_rows.h"
 #include "format/encoding.h"
+#include "kernels/fused.h"
 
 namespace kinglet::cpu {
 namespace {
@@ -94,7 +95,7 @@ class Releaser {
 bool IsExact(const Biases& biases, int bits, float divisor) {
   for (int integer = -(1 << (bits - 1)); integer < 1 << (bits - 1); ++integer) {
     const auto exact = static_cast<float>(integer);
-    const float value = std::fma(exact, biases.scale, exact * biases.rest);
+    const float value = Fused(exact, biases.scale, exact * biases.rest);
     if (std::bit_cast<uint32_t>(value) != std::bit_cast<uint32_t>(exact / divisor)) return false;
   }
   return true;

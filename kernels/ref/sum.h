@@ -10,9 +10,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 
+#include "kernels/fused.h"
 #include "kernels/numerics.h"
 
 namespace kinglet::ref {
@@ -85,7 +85,7 @@ T Sum(const T* x, size_t n) {
 // The sum of a(i) * b(i), fused in the chain.
 template <class T, class A, class B>
 T Dot(size_t n, A a, B b) {
-  return OrderedSum<T>(n, [&](T total, size_t i) { return std::fma(a(i), b(i), total); });
+  return OrderedSum<T>(n, [&](T total, size_t i) { return Fused(a(i), b(i), total); });
 }
 
 }  // namespace kinglet::ref

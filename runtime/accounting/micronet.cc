@@ -496,8 +496,8 @@ bool NeedsBinCounts(const Plan& plan) {
     return bin.projection || SumsSubVectors(plan.weights[bin.table]);
   };
   const auto is_of_some = [&](const DefineRows& unit) { return unit.bin_count < bins; };
-  return bins > 1 && (std::ranges::any_of(embedding.bins, differs) ||
-                      std::ranges::any_of(embedding.units, is_of_some));
+  return bins > 1 && (std::any_of(embedding.bins.begin(), embedding.bins.end(), differs) ||
+                      std::any_of(embedding.units.begin(), embedding.units.end(), is_of_some));
 }
 
 TranslationMeans MeansOf(const Plan& plan, const Trace& encoder, const Trace& decoder) {

@@ -85,7 +85,7 @@ struct kinglet_coder {
 };
 
 struct kinglet_typing {
-#if !defined(KINGLET_SMALL)
+#if !defined(KINGLET_SMALL) || defined(KINGLET_TYPING)
   kinglet::typing::TypingDecoder decoder;
   kinglet::typing::SessionPredictor predictor;
 #endif

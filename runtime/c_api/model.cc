@@ -28,8 +28,11 @@ Result<ModelOptions> ReadModelOptions(const char* function, const kinglet_model_
   }
   ModelOptions result;
   if (options.backend != nullptr) result.backend = options.backend;
-  if (options.session_memory_limit != 0) result.session_memory_limit = options.session_memory_limit;
-  if (options.memory_limit != 0) result.memory_limit = options.memory_limit;
+  const auto addressable = [](uint64_t limit) { return std::min(limit, MemoryBudget::kNoLimit); };
+  if (options.session_memory_limit != 0) {
+    result.session_memory_limit = addressable(options.session_memory_limit);
+  }
+  if (options.memory_limit != 0) result.memory_limit = addressable(options.memory_limit);
   if (options.log != nullptr) {
     result.log = [log = options.log, user = options.log_user](LogLevel level,
                                                               const std::string& message) {

@@ -23,7 +23,7 @@ kinglet_status kinglet_typing_input_init(kinglet_typing_input* input, uint32_t s
 
 void kinglet_typing_destroy(kinglet_typing* typing) { kinglet::Destroy(typing); }
 
-#if defined(KINGLET_SMALL)
+#if defined(KINGLET_SMALL) && !defined(KINGLET_TYPING)
 
 // A decoder takes more code than a small library has room for (docs/TYPING.md), so that no handle
 // exists.

@@ -57,7 +57,8 @@ TokenStyle SharedWords::StyleOf(std::span<const std::byte> text) const {
 }
 
 const TokenSpellings* SharedWords::Of(TokenStyle style) const {
-  const auto found = std::ranges::find(spelt_, style, &Spelt::style);
+  const auto found = std::find_if(spelt_.begin(), spelt_.end(),
+                                  [&](const Spelt& spelt) { return spelt.style == style; });
   return found == spelt_.end() ? nullptr : &found->spellings;
 }
 

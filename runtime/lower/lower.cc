@@ -87,8 +87,8 @@ Context LowerContext(const RecurrentDecoder& decoder, const Surroundings& around
   return context;
 }
 
-void LowerWithoutDecoder(const AdaptiveEmbedding& embedding, const BagClassifier* classifier,
-                         PlanBuilder& builder) {
+[[maybe_unused]] void LowerWithoutDecoder(const AdaptiveEmbedding& embedding,
+                                          const BagClassifier* classifier, PlanBuilder& builder) {
   const BufferId embedded = builder.Floats("embedded", embedding.width);
   LowerEmbedding(embedding, embedded, builder);
   Plan& plan = builder.plan();
@@ -100,8 +100,8 @@ void LowerWithoutDecoder(const AdaptiveEmbedding& embedding, const BagClassifier
 }
 
 // The context nodes make the hidden state of the token at the frame's position.
-void LowerMasked(const ModelDescription& description, const MaskedModel& masked,
-                 PlanBuilder& builder) {
+[[maybe_unused]] void LowerMasked(const ModelDescription& description, const MaskedModel& masked,
+                                  PlanBuilder& builder) {
   Plan& plan = builder.plan();
   const auto* output_layers = FindDenseLayers(description, DensePlace::kOutput);
   const BufferId rows = MakeTokenRows(masked, builder);

@@ -58,7 +58,7 @@ std::optional<uint32_t> TakeNumber(std::string_view& bytes) {
 }
 
 uint64_t ChecksumOf(std::string_view contents) {
-  return Digest64(std::as_bytes(std::span(contents))) & 0xFFFFFFFF;
+  return Digest64(std::as_bytes(std::span(contents.data(), contents.size()))) & 0xFFFFFFFF;
 }
 
 void AppendUse(const WordUses& use, std::string& out) {

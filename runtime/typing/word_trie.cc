@@ -77,7 +77,8 @@ std::span<const WordTrie::Typed> WordTrie::Labels(char32_t character) const {
   const auto [first, last] =
       std::equal_range(typed_.begin(), typed_.end(), Typed{character, 0},
                        [](const Typed& a, const Typed& b) { return a.character < b.character; });
-  return {first, last};
+  return std::span(typed_).subspan(static_cast<size_t>(first - typed_.begin()),
+                                   static_cast<size_t>(last - first));
 }
 
 uint32_t WordTrie::Find(const Letters& word) const {
