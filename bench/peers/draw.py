@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Draws docs/peers.svg and writes the times in README.md's table, from the figures that the benchmarks printed.
 
-    bench/peers/draw.py             # after docs/figures.json or docs/TECHNIQUES.md has changed
+    bench/peers/draw.py             # after docs/figures.json, docs/TECHNIQUES.md or docs/PERFORMANCE.md has changed
     bench/peers/draw.py --check     # exits with 1 if the picture or README.md is stale
 
 docs/figures.json: `bench/peers/compare.py --only demo,best --figures docs/figures.json` writes it (microseconds a token).
 docs/TECHNIQUES.md: its first table is printed by `bench/techniques` (bytes and perplexity of the demo model).
+docs/PERFORMANCE.md: the quickest peer for each kind of model, in the tables whose rows KINDS names; their commands print them.
 """
 import argparse
 import json
@@ -19,6 +20,20 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 CASES = (("demo", "Demo model, WikiText-2, 33,278 words"), ("best", "Best MicroNet's shapes, 267,735 words"))
 # The rows that the picture shows: the quickest form of each peer. The first one is compared with the others.
 RUNTIMES = ("kinglet, 9 bits", "kinglet, 5 bits", "LiteRT, int8 weights", "ONNX Runtime, int8 weights", "PyTorch, float32")
+# The quickest peer for each kind of model: what the picture says, the peer, and where docs/PERFORMANCE.md has its time over
+# kinglet's: the section, the beginning of the last row without ".." and that of the row; the ratio is in the fourth column.
+NEXT_TO, OTHER = "## Next to llama.cpp, CTranslate2, ONNX Runtime and KenLM", "## Other networks"
+KINDS = (
+    ("LSTM, 2 x 1,500: a word, 9 bits", "PyTorch float32", OTHER, "LSTM, 2 x 1,500", "LSTM"),
+    ("Transformer-XL: a word, 9 bits", "PyTorch float32", OTHER, "Transformer-XL", "Transformer"),
+    ("GPT-2 small: a piece, 8 bits", "llama.cpp Q8_0", NEXT_TO, "GPT-2 small's shape", ".. 8 bits"),
+    ("GPT-2 small: a piece, 4 bits", "llama.cpp Q4_0", NEXT_TO, "GPT-2 small's shape", ".. 4 bits"),
+    ("GPT-2 small: a given text, 8 bits", "llama.cpp Q8_0", NEXT_TO, "a given text of 256 tokens", ".. 8 bits"),
+    ("Translation, beam 5: one by one, 9 bits", "CTranslate2 int8", NEXT_TO, "translation, 6 x 512", ".. beam 5"),
+    ("Translation, beam 5: batches of 8, 9 bits", "CTranslate2 int8", NEXT_TO, "8 sentences at once", ".. beam 5"),
+    ("BERT-base: 128 pieces, 9 bits", "ONNX Runtime int8", NEXT_TO, "BERT-base", "BERT"),
+    ("3-grams: a word of a text", "KenLM", NEXT_TO, "3-grams", "3-grams"),
+)
 BEGIN, END = "<!-- figures: bench/peers/draw.py writes the last two columns -->", "<!-- end of figures -->"
 WIDTH, LEFT, RIGHT, ROW = 860, 24, 836, 22
 LETTER = 7.2  # width of a letter of 13 pixels in a wide font
@@ -27,11 +42,11 @@ STYLE = """
   .page { fill: #ffffff; stroke: #d0d7de } text { fill: #1f2328; font: 13px system-ui, sans-serif }
   .title { font-size: 16px; font-weight: 600 } .group { font-weight: 600 } .note { fill: #59636e; font-size: 12px }
   .label { stroke: #ffffff; stroke-width: 4px; paint-order: stroke; stroke-linejoin: round }
-  .right { text-anchor: end } .middle { text-anchor: middle } .ours, .point { fill: #0a7d4f } .other { fill: #8c96a0 }
+  .right { text-anchor: end } .middle { text-anchor: middle } .ours, .point, .ahead { fill: #0a7d4f } .other, .behind { fill: #8c96a0 }
   .grid { stroke: #d0d7de } .frontier { stroke: #0a7d4f; stroke-width: 2; fill:none } .beaten { fill:none; stroke: #59636e; stroke-width: 1.5 }
   @media (prefers-color-scheme: dark) {
     .page { fill: #0d1117; stroke: #3d444d } .label { stroke: #0d1117 } text { fill: #f0f6fc } .note { fill: #a0a9b4 } .grid { stroke: #3d444d }
-    .ours, .point { fill: #3fb97f } .other { fill: #6e7781 } .frontier { stroke: #3fb97f } .beaten { stroke: #a0a9b4 }
+    .ours, .point, .ahead { fill: #3fb97f } .other, .behind { fill: #6e7781 } .frontier { stroke: #3fb97f } .beaten { stroke: #a0a9b4 }
   }"""
 
 
@@ -61,6 +76,25 @@ def sizes() -> list:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         rows.append((cells[0], int(cells[8].replace(",", "")), float(cells[10])))
     return rows
+
+
+def kinds() -> list:
+    """[(kind of model, peer, its time over kinglet's)]."""
+    page, found = read("docs/PERFORMANCE.md"), []
+    for kind, peer, section, beginning, row in KINDS:
+        head, ratio = "", None
+        for line in page.partition(section + "\n")[2].partition("\n## ")[0].splitlines():
+            if not line.startswith("|"):
+                continue
+            name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+            head = head if name.startswith("..") else name
+            if head.startswith(beginning) and name.startswith(row):
+                ratio = float(cells[2])
+                break
+        if ratio is None:
+            sys.exit(f"draw: docs/PERFORMANCE.md: expected a row {row!r} of {beginning!r} below {section!r}, found none")
+        found.append((kind, peer, ratio))
+    return found
 
 
 class Picture:
@@ -109,6 +143,31 @@ def draw_times(picture: Picture, y: float) -> float:
         y += 8
     y += ROW
     picture.text(LEFT, y, f"{measured['machine']}, {measured['date']}; bench/peers/compare.py", "note")
+    return y
+
+
+# --- the quickest peer for each kind of model
+
+PEERS, EQUAL, OCTAVE = 316, 540, 54  # where peers' names begin, the line of equal time, and a factor of two
+
+
+def draw_kinds(picture: Picture, y: float) -> float:
+    """A bar for each kind of model, in one logarithmic scale; returns where they end."""
+    picture.text(LEFT, y, "The quickest peer for each kind of model: its time divided by kinglet's", "title")
+    picture.text(LEFT, y + 20, "One thread. Bars to the right: kinglet is quicker; to the left: the peer is. Each doubling is as wide.", "note")
+    y += 28
+    top = y
+    for kind, peer, ratio in kinds():
+        y += ROW
+        end = EQUAL + OCTAVE * math.log2(ratio)
+        picture.text(LEFT, y, kind)
+        picture.text(PEERS, y, peer)
+        style = "ahead" if ratio >= 1 else "behind"
+        picture.lines.append(f'<rect class="{style}" x="{min(end, EQUAL):.1f}" y="{y - 12:g}" width="{abs(end - EQUAL):.1f}" height="15"/>')
+        picture.text(max(end, EQUAL) + 8, y, f"{ratio:g} x")
+    picture.line([(EQUAL, top), (EQUAL, y + 8)], "grid")
+    y += ROW + 8
+    picture.text(LEFT, y, "Machines and commands: docs/PERFORMANCE.md", "note")
     return y
 
 
@@ -191,11 +250,11 @@ def draw_sizes(picture: Picture, y: float) -> float:
 
 def draw() -> str:
     picture = Picture()
-    bottom = draw_sizes(picture, draw_times(picture, 34) + 46)
+    bottom = draw_sizes(picture, draw_kinds(picture, draw_times(picture, 34) + 46) + 46)
     fed_back = ", ".join(sorted(short(method).removesuffix(" bits") for method, *_ in sizes() if method.endswith("by feedback")))
     picture.text(LEFT, bottom + 26, f"Perplexity of examples/wikitext2/passage.txt. {fed_back} bits: rounded by feedback. docs/TECHNIQUES.md, "
                  "bench/techniques", "note")
-    return picture.whole(bottom + 44, "kinglet next to LiteRT, ONNX Runtime and PyTorch; bytes and perplexity")
+    return picture.whole(bottom + 44, "kinglet next to LiteRT, ONNX Runtime, PyTorch, llama.cpp, CTranslate2 and KenLM; bytes and perplexity")
 
 
 def with_times(readme: str) -> str:
@@ -226,7 +285,7 @@ def main():
     stale = [name for name, text in wanted.items() if not os.path.exists(os.path.join(ROOT, name)) or read(name) != text]
     if options.check:
         for name in stale:
-            print(f"draw: {name}: expected what docs/figures.json and docs/TECHNIQUES.md say, found other figures: run bench/peers/draw.py")
+            print(f"draw: {name}: expected what docs/figures.json, docs/TECHNIQUES.md and docs/PERFORMANCE.md say, found other figures: run bench/peers/draw.py")
         sys.exit(1 if stale else 0)
     for name in stale:
         with open(os.path.join(ROOT, name), "w", encoding="utf-8") as file:

@@ -27,7 +27,8 @@ class Figures(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         self.root = os.path.join(self.folder.name, "copy")
-        for name in ("README.md", "docs/figures.json", "docs/TECHNIQUES.md", "docs/peers.svg", "bench/peers/draw.py"):
+        for name in ("README.md", "docs/figures.json", "docs/TECHNIQUES.md", "docs/PERFORMANCE.md", "docs/peers.svg",
+                     "bench/peers/draw.py"):
             os.makedirs(os.path.dirname(os.path.join(self.root, name)), exist_ok=True)
             shutil.copy(os.path.join(ROOT, name), os.path.join(self.root, name))
 
@@ -75,7 +76,8 @@ class Figures(unittest.TestCase):
 
     def test_a_number_changed_by_hand_is_found(self):
         for name, old, new in (("docs/peers.svg", " MB<", " GB<"), ("README.md", "| 253 |", "| 252 |"),
-                               ("docs/TECHNIQUES.md", "| 10-bit scalar", "| 11-bit scalar")):
+                               ("docs/TECHNIQUES.md", "| 10-bit scalar", "| 11-bit scalar"),
+                               ("docs/PERFORMANCE.md", "Xeon | 57.4 ms | 3.55 |", "Xeon | 57.4 ms | 4.55 |")):
             with self.subTest(name):
                 self.setUp()
                 self.replace(name, old, new)
@@ -132,10 +134,24 @@ class Figures(unittest.TestCase):
         _, bars, _ = self.parts()
         shown = ("kinglet, 9 bits", "kinglet, 5 bits", "LiteRT, int8 weights", "ONNX Runtime, int8 weights", "PyTorch, float32")
         wanted = [{row["name"]: row["us"] for row in cases[case]["rows"]}[name] for case in ("demo", "best") for name in shown]
+        bars = [bar for bar in bars if bar[0] in ("ours", "other")]
         scale = (bars[-1][3] - bars[-1][1]) / wanted[-1]
         for (_, left, _, right, _), us in zip(bars, wanted, strict=True):
             self.assertAlmostEqual(right - left, us * scale, delta=0.1)
         self.assertEqual(self.text("docs/peers.svg").count("is better"), 2)
+
+    def test_a_peer_that_is_quicker_has_its_bar_to_the_left(self):
+        """The rows of docs/PERFORMANCE.md, found by their other cells."""
+        ratios = [float(re.search(row, self.text("docs/PERFORMANCE.md")).group(1)) for row in (
+            r"\(`compare.py --only lstm`\) \| EPYC \| [\d.]+ ms \| ([\d.]+) \|", r"--only transformer-xl`\) \| Xeon \| [\d.]+ ms \| ([\d.]+) \|",
+            r"8 bits, Q8_0 \|.* ([\d.]+) \|\n", r"4 bits, Q4_0 \|.* ([\d.]+) \|\n", r"(?s)a given text of .*?8 bits, Q8_0 \|[^\n]* ([\d.]+) \|\n",
+            r"beam 5 \|.* ([\d.]+) \|\n", r"(?s)8 sentences at once.*?beam 5 \|[^\n]* ([\d.]+) \|\n", r"BERT-base, 128 tokens: 9 bits.* ([\d.]+) \|\n",
+            r"3-grams, .* ([\d.]+) \|\n")]
+        bars = [bar for bar in self.parts()[1] if bar[0] in ("ahead", "behind")]
+        equal = min(left for style, left, *_ in bars if style == "ahead")
+        octaves = [(right - equal if style == "ahead" else left - equal) / 54 for style, left, _, right, _ in bars]
+        for found, ratio in zip(octaves, ratios, strict=True):
+            self.assertAlmostEqual(2 ** found, ratio, delta=0.01 * ratio)
 
     def test_the_frontier_is_what_no_smaller_file_beats(self):
         rows = re.findall(r"^\| .* \| `convert wikitext2 .*` \| .* \| ([\d,]+) \| [\d.]+ \| ([\d.]+) \|$", self.text("docs/TECHNIQUES.md"), re.M)
