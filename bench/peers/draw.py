@@ -42,11 +42,11 @@ STYLE = """
   .page { fill: #ffffff; stroke: #d0d7de } text { fill: #1f2328; font: 13px system-ui, sans-serif }
   .title { font-size: 16px; font-weight: 600 } .group { font-weight: 600 } .note { fill: #59636e; font-size: 12px }
   .label { stroke: #ffffff; stroke-width: 4px; paint-order: stroke; stroke-linejoin: round }
-  .right { text-anchor: end } .middle { text-anchor: middle } .ours, .point, .ahead { fill: #0a7d4f } .other, .behind { fill: #8c96a0 }
+  .right { text-anchor: end } .middle { text-anchor: middle } .ours, .point, .quicker { fill: #0a7d4f } .other, .slower { fill: #8c96a0 }
   .grid { stroke: #d0d7de } .frontier { stroke: #0a7d4f; stroke-width: 2; fill:none } .beaten { fill:none; stroke: #59636e; stroke-width: 1.5 }
   @media (prefers-color-scheme: dark) {
     .page { fill: #0d1117; stroke: #3d444d } .label { stroke: #0d1117 } text { fill: #f0f6fc } .note { fill: #a0a9b4 } .grid { stroke: #3d444d }
-    .ours, .point, .ahead { fill: #3fb97f } .other, .behind { fill: #6e7781 } .frontier { stroke: #3fb97f } .beaten { stroke: #a0a9b4 }
+    .ours, .point, .quicker { fill: #3fb97f } .other, .slower { fill: #6e7781 } .frontier { stroke: #3fb97f } .beaten { stroke: #a0a9b4 }
   }"""
 
 
@@ -162,7 +162,7 @@ def draw_kinds(picture: Picture, y: float) -> float:
         end = EQUAL + OCTAVE * math.log2(ratio)
         picture.text(LEFT, y, kind)
         picture.text(PEERS, y, peer)
-        style = "ahead" if ratio >= 1 else "behind"
+        style = "quicker" if ratio >= 1 else "slower"
         picture.lines.append(f'<rect class="{style}" x="{min(end, EQUAL):.1f}" y="{y - 12:g}" width="{abs(end - EQUAL):.1f}" height="15"/>')
         picture.text(max(end, EQUAL) + 8, y, f"{ratio:g} x")
     picture.line([(EQUAL, top), (EQUAL, y + 8)], "grid")

@@ -8,11 +8,11 @@
 namespace kinglet {
 namespace {
 
-// The sums of a tile stay in registers for kBlockDepth products. Copies of a and b for these products
-// stay in the first-level cache: in matrices whose rows are a power of two apart, their lines would
-// evict each other.
+// The sums of a tile stay in registers for kBlockDepth products. Copies of what they read stay in
+// the first-level cache: in matrices whose rows are a power of two apart, their lines would evict
+// each other.
 constexpr size_t kOrderedRows = 4, kOrderedColumns = 4, kBlockRows = 32, kBlockDepth = 64;
-// Fewer products are not worth a thread.
+// Fewer products take less time than starting threads.
 constexpr size_t kLeastShared = size_t{1} << 20;
 
 struct OrderedTile {

@@ -27,8 +27,8 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 constexpr size_t kTurnPanels = 32;
 
 #if HWY_TARGET == HWY_AVX3
-// Vectors as bytes, padded with zeros to full tiles: x[tile][vector][column of the tile]. Weights are
-// multiplied as weight + 128, which is not negative; `start` subtracts what that adds to a sum,
+// Vectors as bytes, padded with zeros to full tiles: x[tile][vector][column of the tile]. Weights
+// are multiplied as weight + 128, which is not negative; `start` subtracts what that adds to a sum,
 // modulo 2^32.
 constexpr size_t kByteInputs = 8;
 struct ByteInputs {

@@ -98,8 +98,8 @@ struct IntegerPanels {
   static constexpr size_t kCols = 2 * kPairs;
   static constexpr size_t kVectors = kPanels * kGroups;
   // How many tiles ahead to fetch, so that a line has arrived when it is needed. For one vector: 64
-  // lines of all panels, which come from the third-level cache, or 256 lines, which come from memory
-  // to the second-level cache. Several vectors take longer for a tile.
+  // lines of all panels, which come from the third-level cache, or 256 lines, which come from
+  // memory to the second-level cache. Several vectors take longer for a tile.
   static constexpr size_t kAhead = kInputs == 1 ? 64 / kPanels : 16, kFarAhead = 256 / kPanels;
   template <bool kFromMemory>
   static HWY_INLINE void Fetch(const void* line) {

@@ -147,9 +147,9 @@ class Figures(unittest.TestCase):
             r"8 bits, Q8_0 \|.* ([\d.]+) \|\n", r"4 bits, Q4_0 \|.* ([\d.]+) \|\n", r"(?s)a given text of .*?8 bits, Q8_0 \|[^\n]* ([\d.]+) \|\n",
             r"beam 5 \|.* ([\d.]+) \|\n", r"(?s)8 sentences at once.*?beam 5 \|[^\n]* ([\d.]+) \|\n", r"BERT-base, 128 tokens: 9 bits.* ([\d.]+) \|\n",
             r"3-grams, .* ([\d.]+) \|\n")]
-        bars = [bar for bar in self.parts()[1] if bar[0] in ("ahead", "behind")]
-        equal = min(left for style, left, *_ in bars if style == "ahead")
-        octaves = [(right - equal if style == "ahead" else left - equal) / 54 for style, left, _, right, _ in bars]
+        bars = [bar for bar in self.parts()[1] if bar[0] in ("quicker", "slower")]
+        equal = min(left for style, left, *_ in bars if style == "quicker")
+        octaves = [(right - equal if style == "quicker" else left - equal) / 54 for style, left, _, right, _ in bars]
         for found, ratio in zip(octaves, ratios, strict=True):
             self.assertAlmostEqual(2 ** found, ratio, delta=0.01 * ratio)
 

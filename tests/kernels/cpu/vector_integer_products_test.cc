@@ -29,8 +29,8 @@ TEST_P(ManyVectors, IntegerProductsAreExact) {
   for (const int bits : {2, 3, 4, 5, 6, 8, 9, 13}) {
     for (const ProductShape& shape : kProductShapes) {
       const ProductWeights weights = MakeWeights(shape, bits, *functions_, random);
-      // Once in one chunk of 32-bit sums, once in chunks as small as they may be, and once with codes
-      // that fit in bytes.
+      // Once in one chunk of 32-bit sums, once in chunks as small as they may be, and once with
+      // codes that fit in bytes.
       const size_t least = TileCols(CodeFormOf(bits, shape.cols)) / 2;
       struct Codes {
         uint64_t largest;
