@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reading a text with BERT-base (Devlin et al. 2019: 12 layers of 768, 12 heads, 3,072; random weights, a word table
 coded as DPQ's): PyTorch in float32, ONNX Runtime in float32 and with dynamic int8 (if it is installed: onnxruntime and
-onnx from PyPI), and `kinglet bench` in float32 (`cpu` and `onednn`) and with 9-bit weights and activations, one thread.
+onnx from PyPI), and `kinglet bench` in float32 (`cpu` and `onednn`) and with weights and activations of 9 and of 8 bits, one thread.
 
     bert.py KINGLET [--tokens 128] [--rounds 5] [--folder DIR]
 
@@ -106,7 +106,8 @@ def prepare(kinglet, bert, folder):
     (folder / "text.txt").write_text(text + "\n")
     common = [kinglet, "convert", folder, "--recipe", folder / "recipe.json", "--vocab", folder / "vocab.txt",
               "--tokenizer", folder / "vocab.txt"]
-    for name, options in (("float", []), ("nine", ["--bits", "9", "--calibrate", folder / "text.txt"])):
+    for name, options in (("float", []), ("nine", ["--bits", "9", "--calibrate", folder / "text.txt"]),
+                          ("eight", ["--bits", "8", "--activation-bits", "8", "--calibrate", folder / "text.txt"])):
         run([*common, *options, "-o", folder / (name + ".kgl")])
 
 
@@ -167,7 +168,7 @@ def main():
         folder = options.folder or pathlib.Path(made)
         folder.mkdir(parents=True, exist_ok=True)
         bert = Bert().eval()
-        if not (folder / "nine.kgl").exists():
+        if not (folder / "eight.kgl").exists():
             prepare(options.kinglet, bert, folder)
         ids = torch.tensor([2] + [5 + 97 * i % 30000 for i in range(options.tokens - 2)] + [3])
         (folder / "ids.txt").write_text(" ".join(map(str, ids.tolist())) + "\n")
@@ -177,7 +178,7 @@ def main():
         print("pooled vector in float32: largest difference from PyTorch's "
               f"{max(abs(a - b) for a, b in zip(pooled, found, strict=True)):.2g}")
         rows = [("kinglet, float32, onednn", "float.kgl", "onednn"), ("kinglet, float32, cpu", "float.kgl", "cpu"),
-                ("kinglet, 9 bits, cpu", "nine.kgl", "cpu")]
+                ("kinglet, 9 bits, cpu", "nine.kgl", "cpu"), ("kinglet, 8 bits, cpu", "eight.kgl", "cpu")]
         peers = {"PyTorch " + torch.__version__: lambda: bert(ids), **onnx_peers(bert, ids, folder)}
         times = {name: [] for name in [*peers, *(name for name, _, _ in rows)]}
         for _ in range(options.rounds):

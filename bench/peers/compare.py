@@ -8,7 +8,7 @@ Needs PyTorch. ONNX Runtime (pip install onnxruntime onnx) and LiteRT (pip insta
 installed, each in float32 and with int8 weights; --litert-python names another Python for LiteRT, because TensorFlow and PyTorch
 often want different ones. Checkpoints with random weights are made in FOLDER once, the demo model is examples/wikitext2. Each
 figure is the median over the rounds of the median time of a token. Rows say what the weights are; kinglet's activations have 9
-bits, PyTorch's and those of float32 rows are float32. "nll" is the mean negative log-probability that each gave to the same
+bits (of GPT-2 with 8-bit weights: 8), PyTorch's and those of float32 rows are float32. "nll" is the mean negative log-probability that each gave to the same
 tokens. --figures writes what the picture in README.md is drawn from; bench/peers/draw.py draws it.
 
 PyTorch as Debian packages it multiplies with the system's libblas.so.3. The reference BLAS takes 3 to 16 times as long as OpenBLAS
@@ -214,7 +214,7 @@ FEW_BITS = ("--activation-bits", "9", "--scale-by", "mse", "--round-by", "feedba
 GPT2_FORMS = {
     "float32": (),
     "9 bits": ("--bits", "9", "--activation-bits", "9", "--calibrate"),
-    "8 bits": ("--bits", "8", "--activation-bits", "9", "--calibrate"),
+    "8 bits": ("--bits", "8", "--activation-bits", "8", "--calibrate"),
     "5 bits": ("--bits", "5", *FEW_BITS),
     "4 bits": ("--bits", "4", *FEW_BITS),
 }

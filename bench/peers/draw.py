@@ -30,9 +30,9 @@ KINDS = (
     ("GPT-2 small: a piece, 8 bits", "llama.cpp Q8_0", NEXT_TO, "GPT-2 small's shape", ".. 8 bits"),
     ("GPT-2 small: a piece, 4 bits", "llama.cpp Q4_0", NEXT_TO, "GPT-2 small's shape", ".. 4 bits"),
     ("GPT-2 small: a given text, 8 bits", "llama.cpp Q8_0", NEXT_TO, "a given text of 256 tokens", ".. 8 bits"),
-    ("Translation, beam 5: one by one, 9 bits", "CTranslate2 int8", NEXT_TO, "translation, 6 x 512", ".. beam 5"),
-    ("Translation, beam 5: batches of 8, 9 bits", "CTranslate2 int8", NEXT_TO, "8 sentences at once", ".. beam 5"),
-    ("BERT-base: 128 pieces, 9 bits", "ONNX Runtime int8", NEXT_TO, "BERT-base", "BERT"),
+    ("Translation, beam 5: one by one, 8 bits", "CTranslate2 int8", NEXT_TO, "translation, 6 x 512", ".. 8 bits, beam 5"),
+    ("Translation, beam 5: batches of 8, 8 bits", "CTranslate2 int8", NEXT_TO, "8 sentences at once", ".. 8 bits, beam 5"),
+    ("BERT-base: 128 pieces, 8 bits", "ONNX Runtime int8", NEXT_TO, "BERT-base", "BERT"),
     ("3-grams: a word of a text", "KenLM", NEXT_TO, "3-grams", "3-grams"),
 )
 BEGIN, END = "<!-- figures: bench/peers/draw.py writes the last two columns -->", "<!-- end of figures -->"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Translation by a Transformer of OpenNMT-py, one by one and in batches of 8, greedily and with a beam of 5, one thread:
-CTranslate2 in float32 and int8, and `kinglet translate` in float32, 9 bits and 8 bits.
+CTranslate2 in float32 and int8, and `kinglet translate` in float32 and with weights and activations of 9 and of 8 bits.
 
     translate_transformer.py KINGLET [--checkpoint MODEL.pt --pairs PAIRS] [--sentences 16] [--rounds 3] [--folder DIR]
 
@@ -113,8 +113,8 @@ def measure(options: argparse.Namespace, folder: str):
     if not os.path.isdir(files["peer"]):
         OpenNMTPyConverter(checkpoint, unsafe_deserialization=True).convert(files["peer"])
     peers = {f"CTranslate2, {kind}": Peer(files["peer"], kind, forced) for kind in ("float32", "int8")}
-    ours = {"kinglet, float32": []} | {f"kinglet, {bits} bits": ["--bits", str(bits), "--activation-bits", "9", "--calibrate",
-                                                                files["pairs.txt"]] for bits in (9, 8)}
+    ours = {"kinglet, float32": []} | {f"kinglet, {bits} bits": ["--bits", str(bits), "--activation-bits", str(bits),
+                                                                "--calibrate", files["pairs.txt"]] for bits in (9, 8)}
     models = {name: f"{folder}/{i}.kgl" for i, name in enumerate(ours)}
     for name, model in models.items():
         if not os.path.exists(model):

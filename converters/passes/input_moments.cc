@@ -9,6 +9,8 @@
 #include <utility>
 #include <variant>
 
+#include "converters/passes/ordered_products.h"
+#include "converters/thread_shares.h"
 #include "format/model_file.h"
 #include "runtime/model.h"
 #include "runtime/scored_stream.h"
@@ -17,20 +19,39 @@
 namespace kinglet {
 namespace {
 
-// The sums of one matrix: the lower triangle is summed, and mirrored in the end.
-struct Sums {
-  Slot input;
-  SecondMoments* moments;
-  uint64_t* vectors;
-};
+// The sums of one matrix: the lower triangle is summed, and mirrored in the end. Inputs are added
+// many at a time, in their order.
+class Sums {
+ public:
+  Sums(Slot input, SecondMoments& moments, uint64_t& vectors)
+      : input_(input), moments_(&moments), vectors_(&vectors) {}
 
-void AddInput(std::span<const float> x, SecondMoments& moments) {
-  for (size_t row = 0; row < x.size(); ++row) {
-    double* const sums = moments.mean.data() + row * x.size();
-    const double value = x[row];
-    for (size_t column = 0; column <= row; ++column) sums[column] += value * double{x[column]};
+  void Add(const StreamFrame& frame) {
+    const float* const x = input_.At<float>(frame);
+    waiting_.insert(waiting_.end(), x, x + input_.count);
+    if (waiting_.size() == kTogether * input_.count) Flush();
   }
-}
+  void Flush() {
+    const size_t width = input_.count, count = waiting_.size() / width;
+    const MatrixPart<const double> x = {waiting_.data(), width};
+    const MatrixPart<double> sums = {moments_->mean.data(), width};
+    for (size_t row = 0; row < width; row += kRows) {
+      const size_t end = std::min(row + kRows, width);
+      AddProducts(ProductSign::kPlus, end - row, end, count, x.From(0, row), x, sums.From(row, 0),
+                  MachineThreads());
+    }
+    *vectors_ += count;
+    waiting_.clear();
+  }
+
+ private:
+  static constexpr size_t kTogether = 64, kRows = 256;
+
+  Slot input_;
+  SecondMoments* moments_;
+  uint64_t* vectors_;
+  std::vector<double> waiting_;
+};
 
 Status Finish(uint64_t vectors, SecondMoments& moments) {
   const uint64_t width = moments.width;
@@ -104,19 +125,16 @@ Result<InputMoments> MeasureInputs(const std::string& path, const CalibrationInp
     SecondMoments& found = moments[product->weight];
     found.width = slot.count;
     found.mean.resize(slot.count * slot.count);
-    products[&node] = {slot, &found, &vectors[product->weight]};
+    products.try_emplace(&node, slot, found, vectors[product->weight]);
   }
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
   session->set_observer([&products](const Node& node, std::span<const StreamFrame> frames) {
     const auto found = products.find(&node);
     if (found == products.end()) return;
-    const auto& [input_slot, sums, count] = found->second;
-    for (const StreamFrame& frame : frames) {
-      AddInput({input_slot.At<float>(frame), input_slot.count}, *sums);
-      ++*count;
-    }
+    for (const StreamFrame& frame : frames) found->second.Add(frame);
   });
   KINGLET_RETURN_IF_ERROR(RunOn(input, *session));
+  for (auto& [node, sums] : products) sums.Flush();
   std::erase_if(moments, [&](const auto& entry) { return vectors[entry.first] == 0; });
   for (auto& [id, found] : moments) KINGLET_RETURN_IF_ERROR(Finish(vectors[id], found));
   return moments;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "hwy/cache_control.h"
+#include "kernels/cpu/byte_products-inl.h"
 #include "kernels/cpu/finish-inl.h"
 #include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/largest-inl.h"
@@ -96,9 +97,18 @@ struct IntegerPanels {
   static constexpr size_t kPairs = Tile::kPairs;
   static constexpr size_t kCols = 2 * kPairs;
   static constexpr size_t kVectors = kPanels * kGroups;
-  // How many tiles ahead to prefetch, so that a line has arrived from the third-level cache when
-  // it is needed. For one vector, 64 lines of all panels; several vectors take longer for a tile.
-  static constexpr size_t kAhead = kInputs == 1 ? 64 / kPanels : 16;
+  // How many tiles ahead to fetch, so that a line has arrived when it is needed. For one vector: 64
+  // lines of all panels, which come from the third-level cache, or 256 lines, which come from
+  // memory to the second-level cache. Several vectors take longer for a tile.
+  static constexpr size_t kAhead = kInputs == 1 ? 64 / kPanels : 16, kFarAhead = 256 / kPanels;
+  template <bool kFromMemory>
+  static HWY_INLINE void Fetch(const void* line) {
+    if constexpr (kFromMemory) {
+      FetchToSecondLevel(line, kLineBytes);
+    } else {
+      hwy::Prefetch(static_cast<const std::byte*>(line));
+    }
+  }
   static constexpr bool kIsOfFields = FieldBits(kForm) != 0;
   static_assert(!kRests || (kIsOfFields && kInputs == 1));
   // If a panel is several SIMD vectors, its sums with several vectors need too many registers.
@@ -114,11 +124,12 @@ struct IntegerPanels {
 
   // `codes` and `signs` point to a tile of the first panel; the next panel's tile lies `stride`
   // tiles further. Prefetches `ahead` tiles further.
+  template <bool kFromMemory>
   static HWY_INLINE void AddTile(const std::byte* codes, const uint64_t* signs, size_t stride,
                                  size_t ahead, const int16_t* const (&x)[kInputs],
                                  Accumulators& sums) {
     if constexpr (kIsOfFields && kInputs > 1) return AddFields(codes, stride, ahead, x, sums);
-    if constexpr (kRests) return AddRests(codes, stride, ahead, *x, sums);
+    if constexpr (kRests) return AddRests<kFromMemory>(codes, stride, ahead, *x, sums);
     if constexpr (kDecodesFirst) return AddDecoded(codes, signs, stride, ahead, x, sums);
     const Sums d32;
     hn::Vec<Codes> both[kInputs * kPairs];
@@ -127,7 +138,7 @@ struct IntegerPanels {
     }
     for (size_t p = 0; p < kPanels; ++p) {
       const std::byte* at = codes + p * stride * kTileBytes;
-      hwy::Prefetch(at + ahead * kTileBytes);
+      Fetch<kFromMemory>(at + ahead * kTileBytes);
       for (size_t g = 0; g < kGroups; ++g) {
         const Tile tile(at, SignsAfter<kForm>(signs, p * stride), g * kWidth);
         ForEachPair(tile, [&](size_t pair, hn::Vec<Codes> pair_codes) HWY_ATTR {
@@ -192,6 +203,7 @@ struct IntegerPanels {
   }
 
   // AddTile for kRests: one input, fields without masks.
+  template <bool kFromMemory>
   static HWY_INLINE void AddRests(const std::byte* codes, size_t stride, size_t ahead,
                                   const int16_t* x, Accumulators& sums) {
     const Sums d32;
@@ -205,7 +217,7 @@ struct IntegerPanels {
     }
     for (size_t v = 0; v < kVectors; ++v) {
       const std::byte* at = codes + v / kGroups * stride * kTileBytes;
-      if (v % kGroups == 0) hwy::Prefetch(at + ahead * kTileBytes);
+      if (v % kGroups == 0) Fetch<kFromMemory>(at + ahead * kTileBytes);
       const Tile tile(at, nullptr, v % kGroups * kWidth);
       const auto add_rest = [&](auto pair) HWY_ATTR {
         sums[v] = Products::Add(d32, sums[v], tile.template Rest<pair()>(), differences[pair()]);
@@ -288,29 +300,41 @@ struct IntegerPanels {
       const size_t tile = (panel + p + 1) * stride - 1;
       Accumulators sums;
       for (size_t v = 0; v < kSums; ++v) sums[v] = hn::Load(Sums(), rows_of(v));
-      AddTile(weight.codes + tile * kTileBytes, SignsAfter<kForm>(weight.signs, tile), stride,
-              kAhead, x, sums);
+      AddTile<false>(weight.codes + tile * kTileBytes, SignsAfter<kForm>(weight.signs, tile),
+                     stride, kAhead, x, sums);
       for (size_t v = 0; v < kSums; ++v) hn::Store(sums[v], Sums(), rows_of(v));
     }
   }
   // Adds the whole tiles [begin, end) of kPanels panels from `panel` on, all groups at once.
   static HWY_INLINE void AddPanels(const CodePanels& weight, size_t panel, Inputs inputs,
                                    size_t begin, size_t end, Accumulators& sums) {
+    if constexpr (kInputs == 1) {
+      if (weight.from_memory) {
+        return AddPanelsOf<true>(weight, panel, inputs, begin, end, sums);
+      }
+    }
+    AddPanelsOf<false>(weight, panel, inputs, begin, end, sums);
+  }
+  template <bool kFromMemory>
+  static HWY_INLINE void AddPanelsOf(const CodePanels& weight, size_t panel, Inputs inputs,
+                                     size_t begin, size_t end, Accumulators& sums) {
     const size_t stride = TilesOf(kForm, weight.cols);
     const std::byte* codes = weight.codes + panel * stride * kTileBytes;
     const uint64_t* signs = SignsAfter<kForm>(weight.signs, panel * stride);
     // After the last tiles of these panels, the first tiles of the next panels are needed.
-    const size_t beyond = kAhead + (kPanels - 1) * stride;
-    const size_t turn = stride > kAhead ? stride - kAhead : 0;
+    constexpr size_t kTiles = kFromMemory ? kFarAhead : kAhead;
+    const size_t beyond = kTiles + (kPanels - 1) * stride;
+    const size_t turn = stride > kTiles ? stride - kTiles : 0;
     for (size_t tile = begin; tile < end; ++tile) {
       const int16_t* x[kInputs];
       for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].x + tile * kCols;
-      const size_t ahead = tile < turn ? kAhead : beyond;
-      // A line of signs is eight tiles of one panel, so one panel's line is prefetched at a time.
+      const size_t ahead = tile < turn ? kTiles : beyond;
+      // A line of signs is eight tiles of one panel, so one panel's line is fetched at a time.
       if constexpr (kForm == CodeForm::kPlanes) {
-        hwy::Prefetch(signs + tile % kPanels * stride + tile + ahead);
+        Fetch<kFromMemory>(signs + tile % kPanels * stride + tile + ahead);
       }
-      AddTile(codes + tile * kTileBytes, SignsAfter<kForm>(signs, tile), stride, ahead, x, sums);
+      AddTile<kFromMemory>(codes + tile * kTileBytes, SignsAfter<kForm>(signs, tile), stride, ahead,
+                           x, sums);
     }
   }
 
@@ -357,8 +381,6 @@ struct IntegerPanels {
 // Vectors of a group. A few panels are multiplied with all of them while these panels are in the
 // first-level cache.
 constexpr size_t kGroupInputs = 16;
-// How many panels are multiplied with all groups while these panels are in the second-level cache.
-constexpr size_t kTurnPanels = 32;
 
 template <class Products, CodeForm kForm>
 struct FormProduct {
@@ -481,6 +503,12 @@ struct FormProduct {
           }
           MultiplyOne<false>(weight, panel, end, vectors[begin], chunk, finish);
         } else {
+          if constexpr (kForm == CodeForm::kBytes) {
+            if (Products::MultiplyBytes(weight, panel, end, vectors + begin, group_size,
+                                        chunk_pairs, finish)) {
+              continue;
+            }
+          }
           MultiplyMany(weight, panel, end, vectors + begin, group_size, chunk, finish);
         }
       }
@@ -516,15 +544,32 @@ HWY_INLINE void IntegerProductWith(const CodePanels& weight, const CodeVector* v
   }
 }
 
+// Where no instruction multiplies bytes.
+struct OfPairs : PairProducts {
+  static bool MultiplyBytes(const CodePanels&, size_t, size_t, const CodeVector*, size_t, size_t,
+                            const Finish&) {
+    return false;
+  }
+};
+#if HWY_TARGET == HWY_AVX3
+struct OfPairsOrBytes : VnniPairProducts {
+  static bool MultiplyBytes(const CodePanels& weight, size_t panel, size_t end,
+                            const CodeVector* vectors, size_t count, size_t chunk_pairs,
+                            const Finish& finish) {
+    return ByteProduct(weight, panel, end, vectors, count, chunk_pairs, finish);
+  }
+};
+#endif
+
 void IntegerProduct(const CodePanels& weight, const CodeVector* vectors, size_t count,
                     size_t chunk_pairs, const Finish& finish) {
-  IntegerProductWith<PairProducts>(weight, vectors, count, chunk_pairs, finish);
+  IntegerProductWith<OfPairs>(weight, vectors, count, chunk_pairs, finish);
 }
 
 #if HWY_TARGET == HWY_AVX3
 void IntegerProductVnni(const CodePanels& weight, const CodeVector* vectors, size_t count,
                         size_t chunk_pairs, const Finish& finish) {
-  IntegerProductWith<VnniPairProducts>(weight, vectors, count, chunk_pairs, finish);
+  IntegerProductWith<OfPairsOrBytes>(weight, vectors, count, chunk_pairs, finish);
 }
 #endif
 

@@ -171,7 +171,8 @@ CodePanels Panels::code_panels(PanelRange part) const {
           form_,
           codes_.data() + tiles * kTileBytes,
           form_ == CodeForm::kPlanes ? signs_.data() + tiles : nullptr,
-          scales_.data() + first};
+          scales_.data() + first,
+          from_memory_};
 }
 
 RealPanels Panels::real_panels(PanelRange part) const {

@@ -68,6 +68,8 @@ class Panels {
   CodePanels code_panels(PanelRange part) const;
   RealPanels real_panels() const { return real_panels({0, panels()}); }
   RealPanels real_panels(PanelRange part) const;
+  // CodePanels::from_memory.
+  void set_from_memory(bool from_memory) { from_memory_ = from_memory; }
   // About how many bytes a product reads and writes for one panel.
   uint64_t PanelBytes() const;
 
@@ -104,6 +106,7 @@ class Panels {
   uint64_t rows_, cols_;
   int bits_;
   CodeForm form_;
+  bool from_memory_ = false;
   float largest_scale_ = 0;
   AlignedVector<std::byte> codes_;  // as CodePanels::codes
   AlignedVector<uint64_t> signs_;   // as CodePanels::signs

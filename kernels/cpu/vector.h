@@ -89,8 +89,9 @@ struct CodePanels {
   uint64_t rows, cols;
   CodeForm form;
   const std::byte* codes;
-  const uint64_t* signs;  // null without kPlanes
-  const float* scales;    // [rows], padded with zeros to a full panel
+  const uint64_t* signs;     // null without kPlanes
+  const float* scales;       // [rows], padded with zeros to a full panel
+  bool from_memory = false;  // the caches do not keep it from one product to the next
 };
 
 // Real weights: values[panel][column][row of panel], padded with zeros. 64-byte aligned.

@@ -145,7 +145,8 @@ class Figures(unittest.TestCase):
         ratios = [float(re.search(row, self.text("docs/PERFORMANCE.md")).group(1)) for row in (
             r"\(`compare.py --only lstm`\) \| EPYC \| [\d.]+ ms \| ([\d.]+) \|", r"--only transformer-xl`\) \| Xeon \| [\d.]+ ms \| ([\d.]+) \|",
             r"8 bits, Q8_0 \|.* ([\d.]+) \|\n", r"4 bits, Q4_0 \|.* ([\d.]+) \|\n", r"(?s)a given text of .*?8 bits, Q8_0 \|[^\n]* ([\d.]+) \|\n",
-            r"beam 5 \|.* ([\d.]+) \|\n", r"(?s)8 sentences at once.*?beam 5 \|[^\n]* ([\d.]+) \|\n", r"BERT-base, 128 tokens: 9 bits.* ([\d.]+) \|\n",
+            r"8 bits, beam 5 \|.* ([\d.]+) \|\n", r"(?s)8 sentences at once.*?8 bits, beam 5 \|[^\n]* ([\d.]+) \|\n",
+            r"BERT-base, 128 tokens: 8 bits.* ([\d.]+) \|\n",
             r"3-grams, .* ([\d.]+) \|\n")]
         bars = [bar for bar in self.parts()[1] if bar[0] in ("quicker", "slower")]
         equal = min(left for style, left, *_ in bars if style == "quicker")

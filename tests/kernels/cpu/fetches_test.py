@@ -9,8 +9,8 @@ import subprocess
 import sys
 
 # The functions that fetch to the second-level cache: the rows of a neural cache in 9 bits and in
-# 16, and a next stream's keys and values.
-FETCHING = ["NineBitDots", "IntegerDots", "WindowAttentionKernel<short>"]
+# 16, a next stream's keys and values, and the weights of a product with one vector.
+FETCHING = ["NineBitDots", "IntegerDots", "WindowAttentionKernel<short>", "MultiplyOne"]
 
 code = subprocess.run([sys.argv[1], "-d", "-C", "--no-show-raw-insn", sys.argv[2]], check=True, text=True, stdout=subprocess.PIPE).stdout
 functions = re.split(r"^[0-9a-f]+ <", code, flags=re.MULTILINE)[1:]

@@ -26,19 +26,28 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ManyVectors);
 
 TEST_P(ManyVectors, IntegerProductsAreExact) {
   TestRandom random(1);
-  for (const int bits : {2, 3, 4, 5, 8, 9, 13}) {
+  for (const int bits : {2, 3, 4, 5, 6, 8, 9, 13}) {
     for (const ProductShape& shape : kProductShapes) {
       const ProductWeights weights = MakeWeights(shape, bits, *functions_, random);
-      // Once in one chunk of 32-bit sums, once in chunks as small as they may be.
+      // Once in one chunk of 32-bit sums, once in chunks as small as they may be, and once with
+      // codes that fit in bytes.
       const size_t least = TileCols(CodeFormOf(bits, shape.cols)) / 2;
-      for (const size_t chunk : {ChunkPairs(bits, 255), least}) {
+      struct Codes {
+        uint64_t largest;
+        size_t chunk;
+      };
+      for (const auto& [most_code, chunk] : std::vector<Codes>{
+               {255, ChunkPairs(bits, 255)}, {255, least}, {127, ChunkPairs(bits, 127)}}) {
         for (const size_t count : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 33u}) {
           std::vector<std::vector<int16_t>> x(count, std::vector<int16_t>(shape.cols));
           std::vector<AlignedVector<float>> y(count);
           std::vector<CodeVector> vectors;
           std::vector<float> largest(count, kGuard);
           for (size_t i = 0; i < count; ++i) {
-            for (int16_t& code : x[i]) code = static_cast<int16_t>(random.Below(511)) - 255;
+            for (int16_t& code : x[i]) {
+              code = static_cast<int16_t>(static_cast<int>(random.Below(2 * most_code + 1)) -
+                                          static_cast<int>(most_code));
+            }
             y[i].resize(shape.rows + 1);
             y[i][shape.rows] = kGuard;
             vectors.push_back(
