@@ -8,11 +8,25 @@
 #include "converters/texts/text_reader.h"
 #include "format/message_text.h"
 #include "runtime/special_tokens.h"
+#include "tools/loss_totals.h"
 #include "tools/words.h"
 
 namespace kinglet {
 
 double DocumentLoss::perplexity() const { return std::exp(nll()); }
+
+double RankOf(const DocumentLoss& loss, RankBy by) {
+  const double spelt = loss.sum + loss.spelling;
+  switch (by) {
+    case RankBy::kBitsPerByte:
+      return InBits(spelt / static_cast<double>(loss.size.bytes));
+    case RankBy::kWordPerplexity:
+      return std::exp(spelt / static_cast<double>(loss.size.words));
+    case RankBy::kPerplexity:
+      break;
+  }
+  return loss.perplexity();
+}
 
 DocumentScorer::DocumentScorer(std::shared_ptr<const Model> model, SentenceScorer scorer,
                                const DocumentBlocks& blocks)
@@ -20,6 +34,7 @@ DocumentScorer::DocumentScorer(std::shared_ptr<const Model> model, SentenceScore
       scorer_(std::move(scorer)),
       frame_(FrameOf(model_->file().description(), model_->vocabulary())),
       unknown_(UnknownToken(*model_->vocabulary(), model_->text())),
+      marks_(PieceMarksOf(*model_->vocabulary())),
       blocks_(blocks) {}
 
 Result<DocumentScorer> DocumentScorer::Create(const std::shared_ptr<const Model>& model,
@@ -51,12 +66,32 @@ Result<DocumentScorer> DocumentScorer::Create(const std::shared_ptr<const Model>
   return DocumentScorer(model, std::move(scorer), chosen);
 }
 
+double DocumentScorer::SpellingOf(std::string_view word) {
+  if (!letters_) {
+    std::vector<std::pair<typing::Letters, uint32_t>> words;
+    words.reserve(model_->vocabulary()->size());
+    model_->vocabulary()->ForEachWithPrefix("", [&](uint32_t id, std::string_view text) {
+      words.emplace_back(typing::LowerLetters(text), id);
+    });
+    letters_.emplace(words);
+  }
+  return -letters_->LogProbability(typing::LowerLetters(word));
+}
+
 Result<std::vector<uint32_t>> DocumentScorer::StreamOf(const std::string& input_name,
-                                                       const Document& document) const {
+                                                       const Document& document,
+                                                       DocumentLoss& loss) {
   TextReader reader(*model_->text(), input_name + ", " + Numbered("line", document.line_number), {},
-                    PieceMarks());
+                    marks_);
   TokenSequence tokens;
   KINGLET_RETURN_IF_ERROR(reader.AddText(document.text, tokens));
+  loss.size = tokens.size.value_or(SizeOfLine(document.text));
+  loss.size += kEndOfLineSize;
+  for (size_t i = 0; i < tokens.ids.size(); ++i) {
+    if (tokens.ids[i] != unknown_) continue;
+    const std::string_view typed = tokens.typed.At(i);
+    if (!typed.empty()) loss.spelling += SpellingOf(typed);
+  }
   KINGLET_ASSIGN_OR_RETURN(const std::vector<uint32_t> inputs, InputsOf(*model_, tokens));
   return Framed(frame_, inputs);
 }
@@ -74,7 +109,8 @@ Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& input
     while (read.ok()) {
       if (at == 0) {
         if (document == documents.size()) return false;
-        Result<std::vector<uint32_t>> made = StreamOf(input_name, documents[document]);
+        Result<std::vector<uint32_t>> made =
+            StreamOf(input_name, documents[document], losses[document]);
         read = made.status();
         if (!read.ok()) return false;
         stream = std::move(*made);
@@ -103,8 +139,11 @@ Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& input
     for (size_t i = 0; i < tokens.size(); ++i) {
       loss.sum -= tokens[i].log_probability;
       ++loss.scored;
-      loss.unknown += unknown_ && model_->TokenOf(predicted[index][i]) == *unknown_ ? 1 : 0;
+      if (!unknown_ || model_->TokenOf(predicted[index][i]) != *unknown_) continue;
+      ++loss.unknown;
+      loss.unknown_sum -= tokens[i].log_probability;
     }
+    report_(scored_ += tokens.size());
     predicted[index] = {};
     return {};
   };

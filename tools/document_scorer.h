@@ -3,27 +3,42 @@
 #ifndef KINGLET_TOOLS_DOCUMENT_SCORER_H_
 #define KINGLET_TOOLS_DOCUMENT_SCORER_H_
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "converters/texts/text_size.h"
 #include "kinglet/status.h"
 #include "runtime/sentence_scorer.h"
+#include "runtime/typing/letter_model.h"
 #include "tools/document_reader.h"
 #include "tools/run_options.h"
 
 namespace kinglet {
 
 struct DocumentLoss {
-  uint64_t scored = 0;   // tokens that have a log-probability
-  uint64_t unknown = 0;  // scored tokens that are the unknown word
-  double sum = 0;        // of negative log-probabilities
+  uint64_t scored = 0;     // tokens that have a log-probability
+  uint64_t unknown = 0;    // scored tokens that are the unknown word
+  double sum = 0;          // of negative log-probabilities
+  double unknown_sum = 0;  // of those of unknown words
+  double spelling = 0;     // negative log-probability of the unknown words' letters
+  TextSize size = {};      // of the text and its end
   double nll() const { return sum / static_cast<double>(scored); }  // NaN if nothing was scored
   double perplexity() const;
 };
+
+// What documents are ranked by; less is better. In the first two an unknown word costs the
+// unknown word and its letters, and they can be compared between tokenizers.
+enum class RankBy : uint8_t { kBitsPerByte, kWordPerplexity, kPerplexity };
+inline constexpr std::array<const char*, 3> kRankNames = {"bits_per_byte", "ppl_per_word", "ppl"};
+double RankOf(const DocumentLoss& loss, RankBy by);
 
 // How documents are split for a model with absolute positions: text blocks of `block` tokens with a
 // fresh state, of which the first `context` are not scored again, as with `score --block
@@ -47,17 +62,26 @@ class DocumentScorer {
   Result<std::vector<DocumentLoss>> Score(const std::string& input_name,
                                           std::span<const Document> documents);
 
+  // Called with the number of tokens that were scored so far.
+  void OnProgress(std::function<void(uint64_t)> report) { report_ = std::move(report); }
+
  private:
   DocumentScorer(std::shared_ptr<const Model> model, SentenceScorer scorer,
                  const DocumentBlocks& blocks);
-  Result<std::vector<uint32_t>> StreamOf(const std::string& input_name,
-                                         const Document& document) const;
+  // The tokens of a document. Sets the members of `loss` that need no model.
+  Result<std::vector<uint32_t>> StreamOf(const std::string& input_name, const Document& document,
+                                         DocumentLoss& loss);
+  double SpellingOf(std::string_view word);
 
   std::shared_ptr<const Model> model_;
   SentenceScorer scorer_;
   SentenceFrame frame_;
   std::optional<uint32_t> unknown_;
+  PieceMarks marks_;
+  std::optional<typing::LetterModel> letters_;  // of the vocabulary; made for the first word
   DocumentBlocks blocks_;
+  std::function<void(uint64_t)> report_ = [](uint64_t /*tokens*/) {};
+  uint64_t scored_ = 0;
 };
 
 }  // namespace kinglet

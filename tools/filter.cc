@@ -1,5 +1,6 @@
 // kinglet filter: documents whose perplexity is in a range.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -7,24 +8,29 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/parse_number.h"
 #include "converters/checkpoints/text_input.h"
+#include "format/message_text.h"
 #include "tools/commands.h"
 #include "tools/document_reader.h"
 #include "tools/document_scorer.h"
 #include "tools/filtered_parts.h"
 #include "tools/json_lines.h"
 #include "tools/run_options.h"
+#include "tools/score_files.h"
 
 namespace kinglet {
 namespace {
 
 // Documents are scored in batches, which bound the memory.
 constexpr size_t kBatchBytes = size_t{1} << 20;
-constexpr size_t kBatchDocuments = 4096;
+constexpr size_t kBatchDocuments = 1024;
 
 // A closed vocabulary gives all unknown words one probability, and a text of few tokens is little
 // more than its end: neither has a perplexity that describes the text.
@@ -37,29 +43,68 @@ struct FilterOptions {
   std::optional<double> max_perplexity, min_perplexity, percentile;
   std::optional<double> max_oov;
   std::optional<uint64_t> min_tokens;
-  std::string field, reference, folder;
+  std::string field, reference, folder, scores_out, cut_from, buckets, rank_by, progress;
   bool annotate = false, skip_bad = false;
   DocumentBlocks blocks;
 
   DocumentFormat format() const { return {field, annotate, skip_bad}; }
   // Without a bound every document is only annotated.
   bool is_bounded() const {
-    return max_perplexity || min_perplexity || percentile || max_oov || min_tokens;
+    return max_perplexity || min_perplexity || percentile || max_oov || min_tokens ||
+           !buckets.empty();
+  }
+  bool has_ranks() const { return percentile || !buckets.empty(); }
+  RankBy rank() const {
+    const auto found = std::find(kRankNames.begin(), kRankNames.end(), rank_by);
+    return found == kRankNames.end() ? RankBy::kBitsPerByte
+                                     : static_cast<RankBy>(found - kRankNames.begin());
   }
   double most_oov() const { return max_oov.value_or(is_bounded() ? kMostUnknown : 1.0); }
   uint64_t least_tokens() const { return min_tokens.value_or(is_bounded() ? kLeastTokens : 0); }
 };
 
+// The median of many values to within one percent, in memory that does not grow with their number.
+class Median {
+ public:
+  void Add(double value) {
+    if (!(value > 0) || !std::isfinite(value)) return;
+    ++counts_[static_cast<int>(std::floor(std::log2(value) * kSteps))];
+    ++total_;
+  }
+  // NaN without values.
+  double Value() const {
+    uint64_t below = 0;
+    for (const auto& [step, count] : counts_) {
+      below += count;
+      if (2 * below >= total_) return std::exp2((step + 0.5) / kSteps);
+    }
+    return std::nan("");
+  }
+
+ private:
+  static constexpr double kSteps = 64;  // of a factor of two
+  std::map<int, uint64_t> counts_;
+  uint64_t total_ = 0;
+};
+
 struct FilterCounts {
-  uint64_t documents = 0, written = 0, bad_lines = 0;
+  uint64_t documents = 0, written = 0, bad_lines = 0, tokens = 0, unknown_tokens = 0;
   uint64_t unknown = 0, few_tokens = 0, perplexity = 0;  // omitted documents, by the first reason
+  std::vector<uint64_t> buckets;
+  Median all, kept;
 };
 
 using DocumentSink = std::function<Status(const Document&, const DocumentLoss&)>;
+// The losses of the next documents of a file.
+using Losses = std::function<Result<std::vector<DocumentLoss>>(const std::string& name,
+                                                               std::span<const Document>)>;
+// Takes the documents that were scored together.
+using BatchSink = std::function<Status(std::span<const Document>, std::span<const DocumentLoss>)>;
 
-// Calls `sink` with every document of a file, in order. "-" is standard input.
-Status ForEachDocument(const std::string& path, const DocumentFormat& format,
-                       DocumentScorer& scorer, FilterCounts& counts, const DocumentSink& sink) {
+// Calls `sink` with the documents of a file after line `last_line`, in order. "-" is standard
+// input. Returns the number of bad lines.
+Result<uint64_t> ForEachBatch(const std::string& path, const DocumentFormat& format,
+                              uint64_t last_line, const Losses& losses, const BatchSink& sink) {
   KINGLET_ASSIGN_OR_RETURN(DocumentReader reader, DocumentReader::Open(path, format));
   bool has_document = true;
   while (has_document) {
@@ -68,77 +113,136 @@ Status ForEachDocument(const std::string& path, const DocumentFormat& format,
       KINGLET_ASSIGN_OR_RETURN(std::optional<Document> document, reader.Next());
       has_document = document.has_value();
       if (!has_document) break;
+      if (document->line_number <= last_line) continue;
       bytes += document->line.size();
       batch.push_back(std::move(*document));
     }
-    KINGLET_ASSIGN_OR_RETURN(const std::vector<DocumentLoss> losses,
-                             scorer.Score(reader.name(), batch));
-    for (size_t i = 0; i < batch.size(); ++i) KINGLET_RETURN_IF_ERROR(sink(batch[i], losses[i]));
-    counts.documents += batch.size();
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<DocumentLoss> found, losses(reader.name(), batch));
+    KINGLET_RETURN_IF_ERROR(sink(batch, found));
   }
-  counts.bad_lines += reader.bad_lines();
-  return {};
+  return reader.bad_lines();
+}
+
+// The names of the parts into which `thresholds` divide documents.
+std::vector<std::string> BucketNames(size_t thresholds) {
+  if (thresholds == 2) return {"head", "middle", "tail"};
+  std::vector<std::string> names;
+  for (size_t i = 0; i <= thresholds; ++i) names.push_back("bucket" + std::to_string(i + 1));
+  return names;
 }
 
 class Filter {
  public:
-  Filter(const FilterOptions& options, const Model& model, DocumentScorer& scorer, Console& console)
+  Filter(const FilterOptions& options, std::vector<double> percents, const Model& model,
+         DocumentScorer& scorer, Console& console)
       : options_(options),
+        percents_(std::move(percents)),
         model_(model),
         scorer_(scorer),
         console_(console),
-        most_(options.max_perplexity) {}
+        scores_(options.scores_out.empty() ? options.cut_from : options.scores_out, ScoreRun()) {
+    if (!options_.buckets.empty()) names_ = BucketNames(percents_.size());
+    counts_.buckets.resize(names_.size());
+  }
 
   Status Run() {
-    if (options_.percentile) KINGLET_RETURN_IF_ERROR(FindPercentile());
-    if (!options_.folder.empty()) {
-      KINGLET_RETURN_IF_ERROR(FilterIntoFolder());
-    } else {
-      for (const std::string& file : options_.files) {
-        KINGLET_RETURN_IF_ERROR(FilterFile(file, Printer()));
-      }
+    Progress progress(ProgressFormOf(options_.progress, console_));
+    const bool shares_terminal =
+        options_.progress.empty() && console_.out_is_terminal && options_.folder.empty();
+    scorer_.OnProgress([&, shares_terminal](uint64_t tokens) {
+      tokens_scored_ = tokens;
+      if (!shares_terminal) progress.Report(tokens);
+    });
+    if (!options_.scores_out.empty()) return WriteScores();
+    if (options_.has_ranks()) KINGLET_RETURN_IF_ERROR(FindThresholds());
+    if (!options_.folder.empty()) return FilterIntoFolder();
+    for (size_t i = 0; i < options_.files.size(); ++i) {
+      KINGLET_RETURN_IF_ERROR(FilterFile(i, Printer()));
     }
-    Summarise();
     return {};
   }
 
+  void Summarise(double seconds) const {
+    const double rate =
+        tokens_scored_ > 0 ? static_cast<double>(tokens_scored_) / seconds : std::nan("");
+    if (options_.run.json) {
+      std::fputs(SummaryLine(seconds, rate).c_str(), stderr);
+      return;
+    }
+    if (counts_.bad_lines > 0) PrintNote(Grouped(counts_.bad_lines) + " bad lines were omitted");
+    PrintNote(OutcomeText());
+    if (counts_.documents == 0) return;
+    PrintNote(ScoreText());
+    std::string speed = Grouped(counts_.documents) + " documents in " + ShortNumber(seconds) +
+                        " s: " + ShortNumber(static_cast<double>(counts_.documents) / seconds) +
+                        " documents per second";
+    if (tokens_scored_ > 0) {
+      speed += ", " + Grouped(static_cast<uint64_t>(rate)) + " tokens per second";
+    }
+    PrintNote(speed);
+  }
+
  private:
-  using Write = std::function<Status(std::string_view)>;
+  using Write = std::function<Status(size_t bucket, std::string_view)>;
+
+  Losses Scorer() {
+    return [this](const std::string& name, std::span<const Document> documents) {
+      return scorer_.Score(name, documents);
+    };
+  }
 
   Write Printer() {
-    return [this](std::string_view text) {
+    return [this](size_t /*bucket*/, std::string_view text) {
       console_.out.Write(console_.out_is_terminal ? TerminalJson(text) : std::string(text));
       return console_.out.status();
     };
   }
 
-  // The nearest rank: the smallest perplexity that P percent of the documents do not exceed.
-  Status FindPercentile() {
-    std::vector<double> perplexities;
-    FilterCounts counts;
-    const std::vector<std::string> files =
-        options_.reference.empty() ? options_.files : std::vector{options_.reference};
-    for (const std::string& file : files) {
-      KINGLET_RETURN_IF_ERROR(ForEachDocument(file, options_.format(), scorer_, counts,
-                                              [&](const Document&, const DocumentLoss& loss) {
-                                                if (!HasFewTokens(loss) && !HasManyUnknown(loss)) {
-                                                  perplexities.push_back(loss.perplexity());
-                                                }
-                                                return Status();
-                                              }));
+  bool AreRanked(const DocumentLoss& loss) const {
+    return !HasFewTokens(loss) && !HasManyUnknown(loss);
+  }
+
+  // The nearest ranks: the smallest values that P percent of the documents do not exceed.
+  Status FindThresholds() {
+    std::vector<double> ranks;
+    const auto add = [&](const DocumentLoss& loss) {
+      if (AreRanked(loss)) ranks.push_back(RankOf(loss, options_.rank()));
+    };
+    if (!options_.cut_from.empty()) {
+      KINGLET_RETURN_IF_ERROR(scores_.ForEach(add));
+    } else if (!options_.reference.empty()) {
+      KINGLET_RETURN_IF_ERROR(ScoreWhole(options_.reference, add));
+    } else {
+      for (const std::string& file : options_.files) {
+        std::vector<DocumentLoss>& losses = known_.emplace_back();
+        KINGLET_RETURN_IF_ERROR(ScoreWhole(file, [&](const DocumentLoss& loss) {
+          add(loss);
+          losses.push_back(loss);
+        }));
+      }
     }
-    if (perplexities.empty()) {
-      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "filter", "--percentile",
+    if (ranks.empty()) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "filter",
+                             options_.percentile ? "--percentile" : "--buckets",
                              "documents that --min-tokens and --max-oov keep", "none");
     }
-    const double share = *options_.percentile / 100 * static_cast<double>(perplexities.size());
-    const auto rank = static_cast<size_t>(std::max(1.0, std::ceil(share)));
-    std::nth_element(perplexities.begin(),
-                     perplexities.begin() + static_cast<std::ptrdiff_t>(rank - 1),
-                     perplexities.end());
-    const double found = perplexities[rank - 1];
-    most_ = most_ ? std::min(*most_, found) : found;
+    for (const double percent : percents_) {
+      const double share = percent / 100 * static_cast<double>(ranks.size());
+      const auto rank = static_cast<size_t>(std::max(1.0, std::ceil(share)));
+      const auto place = ranks.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+      std::nth_element(ranks.begin(), place, ranks.end());
+      thresholds_.push_back(*place);
+    }
     return {};
+  }
+
+  Status ScoreWhole(const std::string& file, const std::function<void(const DocumentLoss&)>& sink) {
+    return ForEachBatch(file, options_.format(), 0, Scorer(),
+                        [&](std::span<const Document>, std::span<const DocumentLoss> losses) {
+                          for (const DocumentLoss& loss : losses) sink(loss);
+                          return Status();
+                        })
+        .status();
   }
 
   bool HasFewTokens(const DocumentLoss& loss) const {
@@ -148,10 +252,18 @@ class Filter {
     return static_cast<double>(loss.unknown) >
            options_.most_oov() * static_cast<double>(loss.scored);
   }
+  // The bucket of a document. Without buckets those up to the percentile have 0.
+  size_t BucketOf(const DocumentLoss& loss) const {
+    const double rank = RankOf(loss, options_.rank());
+    size_t bucket = 0;
+    while (bucket < thresholds_.size() && !(rank <= thresholds_[bucket])) ++bucket;
+    return bucket;
+  }
   bool HasAnotherPerplexity(const DocumentLoss& loss) const {
     const double perplexity = loss.perplexity();
-    return (most_ && !(perplexity <= *most_)) ||
-           (options_.min_perplexity && !(perplexity >= *options_.min_perplexity));
+    return (options_.max_perplexity && !(perplexity <= *options_.max_perplexity)) ||
+           (options_.min_perplexity && !(perplexity >= *options_.min_perplexity)) ||
+           (options_.percentile && BucketOf(loss) > 0);
   }
 
   // Whether the document is kept. Counts the document, or the reason to omit it.
@@ -164,69 +276,214 @@ class Filter {
     return &count == &counts_.written;
   }
 
-  // The document with {"ppl":..,"nll":..,"tokens":..,"oov":..} as its member "kinglet".
+  void Count(const DocumentLoss& loss) {
+    ++counts_.documents;
+    counts_.tokens += loss.scored;
+    counts_.unknown_tokens += loss.unknown;
+    counts_.all.Add(RankOf(loss, options_.rank()));
+  }
+
+  // The document with its scores as its member "kinglet".
   std::string Annotated(const Document& document, const DocumentLoss& loss) const {
     JsonLine line(NumberDigits(model_));
     if (options_.field.empty()) line.Key("text").Text(document.line);
     line.Key("kinglet").BeginObject().Key("ppl").Number(loss.perplexity());
     line.Key("nll").Number(loss.nll()).Key("tokens").Integer(loss.scored);
-    line.Key("oov").Integer(loss.unknown).EndObject();
-    std::string member = line.Finish();
+    line.Key("oov").Integer(loss.unknown);
+    for (const RankBy by : {RankBy::kBitsPerByte, RankBy::kWordPerplexity}) {
+      line.Key(kRankNames[static_cast<size_t>(by)]).Number(RankOf(loss, by));
+    }
+    if (!names_.empty()) line.Key("bucket").Text(names_[BucketOf(loss)]);
+    std::string member = line.EndObject().Finish();
     if (options_.field.empty()) return member;
     std::string text = document.line.substr(0, document.line.rfind('}'));
     return text + (document.has_members ? "," : "") + member.substr(1);
   }
 
-  Status FilterFile(const std::string& path, const Write& write) {
-    return ForEachDocument(
-        path, options_.format(), scorer_, counts_,
-        [&](const Document& document, const DocumentLoss& loss) {
-          if (!Passes(loss)) return Status();
-          return write(options_.annotate ? Annotated(document, loss) : document.line + "\n");
-        });
+  // The scores that are known already, for the documents of a file.
+  Losses KnownLosses(size_t file) {
+    return [this, file, next = size_t{0}](
+               const std::string& name,
+               std::span<const Document> documents) mutable -> Result<std::vector<DocumentLoss>> {
+      const std::span<const DocumentLoss> all = known_[file];
+      if (documents.size() > all.size() - next) {
+        return Status::Refusal(KINGLET_INVALID_ARGUMENT, "filter", name,
+                               "the " + std::to_string(all.size()) + " documents read before",
+                               "more: the file has changed");
+      }
+      const auto some = all.subspan(std::exchange(next, next + documents.size()), documents.size());
+      return std::vector<DocumentLoss>(some.begin(), some.end());
+    };
+  }
+  static Losses ReadLosses(ScoreReader reader) {
+    return [scores = std::make_shared<ScoreReader>(std::move(reader))](
+               const std::string& name,
+               std::span<const Document> documents) -> Result<std::vector<DocumentLoss>> {
+      std::vector<DocumentLoss> losses;
+      for (const Document& document : documents) {
+        std::optional<ScoredLine> scored;
+        do {
+          KINGLET_ASSIGN_OR_RETURN(scored, scores->Next());
+        } while (scored && scored->line_number < document.line_number);
+        if (!scored || scored->line_number != document.line_number) {
+          return Status::Refusal(KINGLET_INVALID_ARGUMENT, name,
+                                 Numbered("line", document.line_number),
+                                 "a document that has scores", "one without (score it again)");
+        }
+        losses.push_back(scored->loss);
+      }
+      return losses;
+    };
+  }
+  Result<Losses> LossesOf(size_t file) {
+    if (!known_.empty()) return KnownLosses(file);
+    if (options_.cut_from.empty()) return Scorer();
+    KINGLET_ASSIGN_OR_RETURN(const FileIdentity state, IdentityOf(options_.files[file]));
+    KINGLET_ASSIGN_OR_RETURN(ScoreReader reader, scores_.Read(options_.files[file], state));
+    return ReadLosses(std::move(reader));
   }
 
-  // All options that determine the bytes written.
-  std::string RunLine() const {
-    JsonLine line(std::numeric_limits<double>::max_digits10);
-    line.Key("digest").Text(model_.file().digest()).Key("backend").Text(model_.backend().name);
-    const auto number = [&line](const char* key, const std::optional<double>& value) {
-      line.Key(key).Number(value.value_or(std::nan("")));
+  Status FilterFile(size_t file, const Write& write) {
+    KINGLET_ASSIGN_OR_RETURN(const Losses losses, LossesOf(file));
+    const auto sink = [&](std::span<const Document> documents,
+                          std::span<const DocumentLoss> found) -> Status {
+      for (size_t i = 0; i < documents.size(); ++i) {
+        const Document& document = documents[i];
+        const DocumentLoss& loss = found[i];
+        Count(loss);
+        if (!Passes(loss)) continue;
+        counts_.kept.Add(RankOf(loss, options_.rank()));
+        const size_t bucket = names_.empty() ? 0 : BucketOf(loss);
+        if (!names_.empty()) ++counts_.buckets[bucket];
+        KINGLET_RETURN_IF_ERROR(
+            write(bucket, options_.annotate ? Annotated(document, loss) : document.line + "\n"));
+      }
+      return {};
     };
-    number("max_ppl", most_);
-    number("min_ppl", options_.min_perplexity);
-    line.Key("max_oov").Number(options_.most_oov());
-    line.Key("min_tokens").Integer(options_.least_tokens());
-    line.Key("annotate").Boolean(options_.annotate).Key("field").Text(options_.field);
+    KINGLET_ASSIGN_OR_RETURN(
+        const uint64_t bad_lines,
+        ForEachBatch(options_.files[file], options_.format(), 0, losses, sink));
+    counts_.bad_lines += bad_lines;
+    return {};
+  }
+
+  // All options that determine the scores, but the backend.
+  std::string ScoreRun() const {
+    JsonLine line;
+    line.Key("digest").Text(model_.file().digest()).Key("field").Text(options_.field);
     line.Key("skip_bad").Boolean(options_.skip_bad);
     line.Key("block").Integer(options_.blocks.block.value_or(0));
     return line.Key("context").Integer(options_.blocks.context).Finish();
   }
 
+  // All options that determine the bytes written.
+  std::string RunLine() const {
+    JsonLine line(std::numeric_limits<double>::max_digits10);
+    line.Key("scores").Object(ScoreRun()).Key("backend").Text(model_.backend().name);
+    const auto number = [&line](const char* key, const std::optional<double>& value) {
+      line.Key(key).Number(value.value_or(std::nan("")));
+    };
+    number("max_ppl", options_.max_perplexity);
+    number("min_ppl", options_.min_perplexity);
+    line.Key("max_oov").Number(options_.most_oov());
+    line.Key("min_tokens").Integer(options_.least_tokens());
+    line.Key("rank_by").Text(kRankNames[static_cast<size_t>(options_.rank())]);
+    line.Key("thresholds").BeginArray();
+    for (const double threshold : thresholds_) line.Number(threshold);
+    line.EndArray().Key("buckets").Boolean(!names_.empty());
+    return line.Key("annotate").Boolean(options_.annotate).Finish();
+  }
+
+  // One folder for all documents that pass, or one for each bucket.
   Status FilterIntoFolder() {
-    KINGLET_ASSIGN_OR_RETURN(FilteredParts parts,
-                             FilteredParts::Open(options_.folder, RunLine(), options_.files));
-    for (const std::string& file : options_.files) {
+    std::vector<FilteredParts> parts;
+    for (size_t i = 0; i < std::max<size_t>(1, names_.size()); ++i) {
+      const std::string folder =
+          names_.empty() ? options_.folder : options_.folder + "/" + names_[i];
+      KINGLET_ASSIGN_OR_RETURN(FilteredParts part,
+                               FilteredParts::Open(folder, RunLine(), options_.files));
+      parts.push_back(std::move(part));
+    }
+    for (size_t i = 0; i < options_.files.size(); ++i) {
+      const std::string& file = options_.files[i];
       KINGLET_ASSIGN_OR_RETURN(const FileIdentity state, IdentityOf(file));
-      bool was_another = false;
-      KINGLET_ASSIGN_OR_RETURN(const bool is_done, parts.IsDone(file, state, was_another));
-      if (is_done) {
-        PrintNote(parts.PathOf(file) + " is done");
+      bool are_done = true, were_others = false;
+      for (FilteredParts& part : parts) {
+        bool was_another = false;
+        KINGLET_ASSIGN_OR_RETURN(const bool is_done, part.IsDone(file, state, was_another));
+        are_done = are_done && is_done;
+        were_others = were_others || was_another;
+      }
+      if (are_done) {
+        PrintNote(parts[0].PathOf(file) + " is done");
         continue;
       }
-      if (was_another) PrintNote(file + " has changed since: it is filtered again");
-      KINGLET_ASSIGN_OR_RETURN(PartFile part, PartFile::Create(parts.PathOf(file)));
-      KINGLET_RETURN_IF_ERROR(
-          FilterFile(file, [&part](std::string_view text) { return part.Write(text); }));
-      KINGLET_RETURN_IF_ERROR(parts.Keep(file, state, std::move(part)));
+      if (were_others) PrintNote(file + " has changed since: it is filtered again");
+      std::vector<PartFile> files;
+      for (const FilteredParts& part : parts) {
+        KINGLET_ASSIGN_OR_RETURN(PartFile made, PartFile::Create(part.PathOf(file)));
+        files.push_back(std::move(made));
+      }
+      KINGLET_RETURN_IF_ERROR(FilterFile(
+          i, [&files](size_t bucket, std::string_view text) { return files[bucket].Write(text); }));
+      for (size_t part = 0; part < parts.size(); ++part) {
+        KINGLET_RETURN_IF_ERROR(parts[part].Keep(file, state, std::move(files[part])));
+      }
     }
     return {};
   }
 
-  void Summarise() const {
-    if (counts_.bad_lines > 0) PrintNote(Grouped(counts_.bad_lines) + " bad lines were omitted");
+  // Files that other processes score are waited for, and taken over if those processes end.
+  Status WriteScores() {
+    KINGLET_RETURN_IF_ERROR(scores_.Make(options_.files));
+    std::vector<std::string> busy;
+    for (const std::string& file : options_.files) {
+      KINGLET_ASSIGN_OR_RETURN(const bool is_busy, WriteScoresOf(file, false));
+      if (is_busy) busy.push_back(file);
+    }
+    for (const std::string& file : busy) {
+      PrintNote("waiting for another process, which scores " + file);
+      KINGLET_RETURN_IF_ERROR(WriteScoresOf(file, true).status());
+    }
+    return {};
+  }
+
+  // Returns whether another process scores the file.
+  Result<bool> WriteScoresOf(const std::string& file, bool waits) {
+    KINGLET_ASSIGN_OR_RETURN(const FileIdentity state, IdentityOf(file));
+    KINGLET_ASSIGN_OR_RETURN(ScoreFolder::Start start, scores_.Begin(file, state, waits));
+    if (start.claim == ScoreFolder::Claim::kDone) PrintNote(file + " is scored");
+    if (start.claim != ScoreFolder::Claim::kOurs) return start.claim == ScoreFolder::Claim::kBusy;
+    ScoreWriter& writer = *start.writer;
+    if (writer.documents() > 0) {
+      PrintNote(file + " is continued after " + Grouped(writer.documents()) + " documents");
+    }
+    const auto sink = [&](std::span<const Document> documents,
+                          std::span<const DocumentLoss> losses) {
+      std::vector<ScoredLine> lines;
+      for (size_t i = 0; i < documents.size(); ++i) {
+        Count(losses[i]);
+        lines.push_back({documents[i].line_number, losses[i]});
+      }
+      return writer.Append(lines);
+    };
+    KINGLET_ASSIGN_OR_RETURN(
+        const uint64_t bad_lines,
+        ForEachBatch(file, options_.format(), writer.last_line(), Scorer(), sink));
+    counts_.bad_lines += bad_lines;
+    KINGLET_RETURN_IF_ERROR(writer.Finish(bad_lines));
+    return false;
+  }
+
+  std::string OutcomeText() const {
+    if (!options_.scores_out.empty()) {
+      return Grouped(counts_.documents) + " documents were scored into " + options_.scores_out;
+    }
     std::string text =
         Grouped(counts_.written) + " of " + Grouped(counts_.documents) + " documents were written";
+    for (size_t i = 0; i < names_.size(); ++i) {
+      text += (i == 0 ? ": " : ", ") + Grouped(counts_.buckets[i]) + " in " + names_[i];
+    }
     bool is_first = true;
     const auto add = [&](uint64_t count, const std::string& reason) {
       if (count == 0) return;
@@ -238,44 +495,135 @@ class Filter {
         " for few tokens (--min-tokens " + std::to_string(options_.least_tokens()) + ")");
     add(counts_.unknown, " for unknown words (--max-oov " + std::string(share) + ")");
     add(counts_.perplexity, " for their perplexity");
-    PrintNote(text);
+    return text;
+  }
+
+  double UnknownShare() const {
+    return static_cast<double>(counts_.unknown_tokens) / static_cast<double>(counts_.tokens);
+  }
+
+  std::string ScoreText() const {
+    std::string text = kRankNames[static_cast<size_t>(options_.rank())];
+    for (size_t i = 0; i < thresholds_.size(); ++i) {
+      text += (i == 0 ? ": at most " : ", ") + ShortNumber(thresholds_[i]);
+    }
+    text += thresholds_.empty() ? ": median " : "; median ";
+    text += ShortNumber(counts_.all.Value());
+    if (counts_.written > 0) text += ", of the written " + ShortNumber(counts_.kept.Value());
+    return text + "; " + ShortNumber(100 * UnknownShare()) + " % of the tokens are unknown words";
+  }
+
+  std::string SummaryLine(double seconds, double rate) const {
+    JsonLine line;
+    line.Key("documents").Integer(counts_.documents).Key("kept").Integer(counts_.written);
+    line.Key("cut");
+    if (thresholds_.size() == 1) {
+      line.Number(thresholds_[0]);
+    } else if (thresholds_.empty()) {
+      line.Null();
+    } else {
+      line.BeginArray();
+      for (const double threshold : thresholds_) line.Number(threshold);
+      line.EndArray();
+    }
+    line.Key("oov_share").Number(UnknownShare()).Key("tokens_per_s").Number(rate);
+    line.Key("documents_per_s").Number(static_cast<double>(counts_.documents) / seconds);
+    line.Key("rank_by").Text(kRankNames[static_cast<size_t>(options_.rank())]);
+    line.Key("median").Number(counts_.all.Value());
+    line.Key("median_kept").Number(counts_.kept.Value());
+    if (!names_.empty()) {
+      line.Key("buckets").BeginObject();
+      for (size_t i = 0; i < names_.size(); ++i) {
+        line.Key(names_[i]).Integer(counts_.buckets[i]);
+      }
+      line.EndObject();
+    }
+    line.Key("few_tokens").Integer(counts_.few_tokens).Key("unknown").Integer(counts_.unknown);
+    line.Key("other_ppl").Integer(counts_.perplexity);
+    return line.Key("bad_lines").Integer(counts_.bad_lines).Finish();
   }
 
   const FilterOptions& options_;
+  const std::vector<double> percents_;
   const Model& model_;
   DocumentScorer& scorer_;
   Console& console_;
-  std::optional<double> most_;
+  const ScoreFolder scores_;
+  std::vector<std::string> names_;                // of buckets
+  std::vector<double> thresholds_;                // for each of percents_
+  std::vector<std::vector<DocumentLoss>> known_;  // by file: what was scored for thresholds_
+  uint64_t tokens_scored_ = 0;
   FilterCounts counts_;
 };
+
+Status UsageError(const std::string& where, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", where, expected, found);
+}
+
+// "30,60" -> 30, 60; the percentile alone; or nothing.
+Result<std::vector<double>> PercentsOf(const FilterOptions& options) {
+  if (options.buckets.empty()) {
+    return options.percentile ? std::vector{*options.percentile} : std::vector<double>();
+  }
+  std::vector<double> percents;
+  for (std::string_view rest = options.buckets;;) {
+    const size_t end = rest.find(',');
+    const std::optional<double> percent = ParseNumber<double>(rest.substr(0, end));
+    const double last = percents.empty() ? 0 : percents.back();
+    if (!percent || !(*percent > last) || !(*percent < 100)) {
+      return UsageError("--buckets", "ascending percentages between 0 and 100, as in 30,60",
+                        Quoted(options.buckets));
+    }
+    percents.push_back(*percent);
+    if (end == rest.npos) return percents;
+    rest.remove_prefix(end + 1);
+  }
+}
 
 Status RunFilter(const FilterOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "filter"));
   KINGLET_ASSIGN_OR_RETURN(DocumentScorer scorer,
                            DocumentScorer::Create(model, options.run, options.blocks));
-  return Filter(options, *model, scorer, console).Run();
-}
-
-Status UsageError(const std::string& where, const std::string& expected, const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", where, expected, found);
+  KINGLET_ASSIGN_OR_RETURN(std::vector<double> percents, PercentsOf(options));
+  const auto begin = std::chrono::steady_clock::now();
+  Filter filter(options, std::move(percents), *model, scorer, console);
+  KINGLET_RETURN_IF_ERROR(filter.Run());
+  KINGLET_RETURN_IF_ERROR(console.out.Flush());
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  filter.Summarise(seconds.count());
+  return {};
 }
 
 Status CheckFilter(const FilterOptions& options) {
-  if (!options.is_bounded() && !options.annotate) {
+  const bool makes_scores = !options.scores_out.empty(), has_scores = !options.cut_from.empty();
+  if (!options.is_bounded() && !options.annotate && !makes_scores) {
     return UsageError("filter",
-                      "--max-ppl, --min-ppl, --percentile, --max-oov, --min-tokens or --annotate",
+                      "--max-ppl, --min-ppl, --percentile, --buckets, --max-oov, --min-tokens, "
+                      "--annotate or --scores-out",
                       "none of them");
   }
+  KINGLET_RETURN_IF_ERROR(PercentsOf(options).status());
+  if (!options.buckets.empty() && options.folder.empty() && !options.annotate) {
+    return UsageError("--buckets", "-o FOLDER or --annotate", "neither");
+  }
+  if (makes_scores && (options.is_bounded() || options.annotate || !options.folder.empty())) {
+    return UsageError("--scores-out", "no other result (--cut-from uses the scores)",
+                      "bounds, --annotate or -o");
+  }
   const bool reads_input = std::count(options.files.begin(), options.files.end(), "-") > 0;
-  if (options.percentile && reads_input && options.reference.empty()) {
-    return UsageError("--percentile", "FILES or --reference FILE",
+  const char* const asker = makes_scores         ? "--scores-out"
+                            : has_scores         ? "--cut-from"
+                            : options.percentile ? "--percentile"
+                                                 : "--buckets";
+  const bool reads_twice =
+      makes_scores || has_scores || (options.has_ranks() && options.reference.empty());
+  if (reads_twice && reads_input) {
+    return UsageError(asker, makes_scores || has_scores ? "FILES" : "FILES or --reference FILE",
                       "standard input, which can be read only once");
   }
   for (const std::string& file : options.files) {
-    if (options.percentile && options.reference.empty()) {
-      KINGLET_RETURN_IF_ERROR(RefusePipe("--percentile", file));
-    }
+    if (reads_twice) KINGLET_RETURN_IF_ERROR(RefusePipe(asker, file));
     if (!options.folder.empty() && file != "-") KINGLET_RETURN_IF_ERROR(RefusePipe("-o", file));
   }
   if (options.reference == "-" && reads_input) {
@@ -317,19 +665,40 @@ Command AddFilter(Arguments& program) {
       .Placeholder("N");
   filter
       .Add("--percentile", options->percentile,
-           "keep documents of at most the P-th percentile of the perplexities of the FILES or the "
+           "keep documents of at most the P-th percentile of the scores of the FILES or the "
            "reference")
       .Between(0.0, 100.0)
       .Placeholder("P");
+  Option percentile = filter.Get("--percentile");
   filter
-      .Add("--reference", options->reference,
-           "documents whose perplexities --percentile ranks (default: FILES)")
-      .Placeholder(kFileOrStandardInput);
+      .Add("--buckets", options->buckets,
+           "divide documents at these percentiles: 30,60 gives head, middle and tail, folders of "
+           "-o or the member \"bucket\" of --annotate")
+      .Placeholder("P,..")
+      .Excludes(percentile);
+  filter
+      .Add("--rank-by", options->rank_by,
+           "the score of --percentile and --buckets (default: bits_per_byte)")
+      .OneOf({kRankNames.begin(), kRankNames.end()});
+  Option reference = filter.Add("--reference", options->reference,
+                                "documents that --percentile and --buckets rank (default: FILES)");
+  reference.Placeholder(kFileOrStandardInput);
+  Option scores_out =
+      filter.Add("--scores-out", options->scores_out,
+                 "only score, into this folder; a run that was stopped is continued inside a "
+                 "file, and several processes share the FILES");
+  scores_out.Placeholder("FOLDER").Excludes(reference);
+  filter
+      .Add("--cut-from", options->cut_from,
+           "use the scores of this folder, and rank all of them (default: score the FILES)")
+      .Placeholder("FOLDER")
+      .Excludes(scores_out)
+      .Excludes(reference);
   filter.Add("--field", options->field, "read JSON Lines; the member NAME is the document")
       .Placeholder("NAME");
   filter.AddFlag("--annotate", options->annotate,
                  "write JSON Lines with {\"kinglet\":{\"ppl\":..,\"nll\":..,\"tokens\":..,"
-                 "\"oov\":..}} added");
+                 "\"oov\":..,..}} added");
   filter.AddFlag("--skip-bad", options->skip_bad,
                  "omit lines that are not JSON or lack the member, and count them");
   filter
@@ -344,6 +713,8 @@ Command AddFilter(Arguments& program) {
       .Needs(block)
       .Placeholder("C");
   AddTeamOptions(filter, options->run, "score N documents at once");
+  AddProgress(filter, options->progress);
+  filter.AddFlag("--json", options->run.json, "the summary on standard error as JSON");
   filter.Footer(
       "Example:\n  kinglet filter model.kgl --field text --max-ppl 200 < in.jsonl > out.jsonl");
   return {filter, [options] { return CheckFilter(*options); },

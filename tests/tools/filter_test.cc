@@ -98,16 +98,17 @@ TEST_F(FilterTest, PercentilesAreNearestRanks) {
   for (const auto& [percent, rank] : std::vector<std::pair<const char*, size_t>>{
            {"25", 15}, {"26", 16}, {"100", 60}, {"0", 1}, {"0.5", 1}}) {
     const Outcome outcome =
-        folder_.Run("filter m.kgl a.txt --percentile " + std::string(percent) + kAll);
+        folder_.Run("filter m.kgl a.txt --rank-by ppl --percentile " + std::string(percent) + kAll);
     EXPECT_EQ(outcome.out, Passing(0, sorted_[rank - 1] * (1 + 1e-7))) << percent;
   }
-  EXPECT_EQ(
-      folder_.Run("filter m.kgl --percentile 25 --reference a.txt" + kAll, folder_.Read("b.txt"))
-          .out,
-      folder_
-          .Run("filter m.kgl --max-ppl " + std::to_string((sorted_[14] + sorted_[15]) / 2) +
-               " b.txt" + kAll)
-          .out);
+  EXPECT_EQ(folder_
+                .Run("filter m.kgl --rank-by ppl --percentile 25 --reference a.txt" + kAll,
+                     folder_.Read("b.txt"))
+                .out,
+            folder_
+                .Run("filter m.kgl --max-ppl " + std::to_string((sorted_[14] + sorted_[15]) / 2) +
+                     " b.txt" + kAll)
+                .out);
 }
 
 TEST_F(FilterTest, JsonLinesStayAsTheyAre) {
@@ -124,7 +125,7 @@ TEST_F(FilterTest, JsonLinesStayAsTheyAre) {
   // A newline is the token for the end of a line.
   const auto plain = folder_.Run("filter m.kgl --annotate", "the w5 <eos> w6 w7\n\n").Json();
   EXPECT_EQ(plain[0]["text"], "the w5 <eos> w6 w7");
-  EXPECT_EQ(plain[0]["kinglet"], added[0]["kinglet"]);
+  EXPECT_EQ(plain[0]["kinglet"]["nll"], added[0]["kinglet"]["nll"]);
   EXPECT_EQ(plain[1]["kinglet"], added[1]["kinglet"]);
   const double nll = plain[0]["kinglet"]["nll"].get<double>();
   EXPECT_NEAR(plain[0]["kinglet"]["ppl"].get<double>(), std::exp(nll), 1e-5);
@@ -141,8 +142,11 @@ TEST_F(FilterTest, BadLinesAreNamedOrCounted) {
         folder_.Run("filter m.kgl d.jsonl --field body --max-ppl 1e9 --skip-bad" + kAll);
     EXPECT_EQ(skipped.exit_status, 0) << bad;
     EXPECT_EQ(skipped.out, "{\"body\":\"the\"}\n{\"body\":\"w5\"}\n") << bad;
-    EXPECT_EQ(skipped.error,
-              "kinglet: 1 bad lines were omitted\nkinglet: 2 of 2 documents were written\n");
+    EXPECT_EQ(
+        skipped.error.find("kinglet: 1 bad lines were omitted\nkinglet: 2 of 2 documents were "
+                           "written\nkinglet: bits_per_byte: median "),
+        0u)
+        << skipped.error;
   }
 }
 
@@ -226,9 +230,10 @@ TEST_F(FilterTest, DocumentsWithoutWordsDoNotPass) {
   const std::string text = "\n" + good + "\nw5\nxq zz vk jj\n" + good + " zz\n";
   const Outcome kept = folder_.Run("filter m.kgl --max-ppl 1e9", text);
   EXPECT_EQ(kept.out, good + "\n" + good + " zz\n");
-  EXPECT_EQ(kept.error,
-            "kinglet: 2 of 5 documents were written; omitted: 2 for few tokens (--min-tokens 3), "
-            "1 for unknown words (--max-oov 0.2)\n");
+  EXPECT_EQ(kept.error.find("kinglet: 2 of 5 documents were written; omitted: 2 for few tokens "
+                            "(--min-tokens 3), 1 for unknown words (--max-oov 0.2)\n"),
+            0u)
+      << kept.error;
   EXPECT_EQ(folder_.Run("filter m.kgl --max-oov 0.1", text).out, good + "\n");
   EXPECT_EQ(folder_.Run("filter m.kgl --min-tokens 2 --max-oov 1", text).out, text.substr(1));
   EXPECT_EQ(folder_.Run("filter m.kgl --max-ppl 1e9" + kAll, text).out, text);
@@ -313,6 +318,136 @@ TEST_F(FilterTest, OnlyAbsolutePositionsSplitDocuments) {
   EXPECT_EQ(folder_.Run("filter m.kgl long.txt --annotate --block 4").exit_status, 1);
 }
 
+// One pass makes scores from which any percentile is taken, with the bytes of one step.
+TEST_F(FilterTest, ScoresAreMadeOnceAndUsedAgain) {
+  const Outcome scored = folder_.Run("filter m.kgl a.txt b.txt --scores-out s --lanes 3");
+  ASSERT_EQ(scored.exit_status, 0) << scored.error;
+  EXPECT_EQ(scored.out, "");
+  EXPECT_EQ(scored.error.find("kinglet: 69 documents were scored into s\n"), 0u) << scored.error;
+  for (const std::string bound :
+       {"--percentile 30", "--percentile 70 --rank-by ppl_per_word", "--max-ppl 24 --max-oov 1",
+        "--annotate", "--percentile 50 --annotate --max-oov 1"}) {
+    const Outcome once = folder_.Run("filter m.kgl a.txt b.txt " + bound);
+    const Outcome twice = folder_.Run("filter m.kgl a.txt b.txt --cut-from s " + bound);
+    EXPECT_FALSE(once.out.empty()) << bound;
+    EXPECT_EQ(twice.out, once.out) << bound << twice.error;
+  }
+  // Every file of the folder counts, whichever are written.
+  std::string expected = folder_.Run("filter m.kgl a.txt b.txt --percentile 30").out;
+  EXPECT_EQ(folder_.Run("filter m.kgl a.txt --cut-from s --percentile 30").out +
+                folder_.Run("filter m.kgl b.txt --cut-from s --percentile 30").out,
+            expected);
+  const auto summary =
+      folder_
+          .RunShell(
+              "kinglet filter m.kgl a.txt b.txt --cut-from s --percentile 30 --json 2>&1 "
+              ">/dev/null")
+          .Json();
+  ASSERT_EQ(summary.size(), 1u);
+  EXPECT_EQ(summary[0]["documents"], 69);
+  EXPECT_EQ(summary[0]["kept"], std::count(expected.begin(), expected.end(), '\n'));
+  EXPECT_GT(summary[0]["cut"].get<double>(), summary[0]["median_kept"].get<double>());
+  EXPECT_GT(summary[0]["median"].get<double>(), summary[0]["median_kept"].get<double>());
+}
+
+// A killed run leaves the lines of any moment; the next one continues to the bytes of one run.
+TEST_F(FilterTest, ScoresAreContinuedInsideAFile) {
+  const std::string run = "filter m.kgl a.txt --scores-out s";
+  ASSERT_EQ(folder_.Run(run).exit_status, 0);
+  const std::string whole = folder_.Read("s/a.txt.scores.jsonl");
+  const std::string again = folder_.Run(run).error;
+  EXPECT_EQ(again.find("kinglet: a.txt is scored\n"), 0u) << again;
+  for (size_t kill = 0; kill < 20; ++kill) {
+    folder_.RunShell("rm s/*");
+    folder_.Write("s/kinglet-scores.a.txt.part", whole.substr(0, whole.size() * kill / 19));
+    const Outcome unfinished = folder_.Run("filter m.kgl a.txt --cut-from s --percentile 3");
+    EXPECT_NE(unfinished.error.find("s: expected complete scores"), std::string::npos);
+    EXPECT_EQ(folder_.Run(run).exit_status, 0);
+    EXPECT_EQ(folder_.Read("s/a.txt.scores.jsonl"), whole) << kill;
+    EXPECT_EQ(folder_.RunShell("ls s").out, "a.txt.scores.jsonl\n");
+  }
+  // Damaged lines are scored again, and so is a file that has changed.
+  folder_.RunShell("rm s/*");
+  std::string damaged = whole.substr(0, whole.size() / 2);
+  damaged[whole.size() / 4] = '\0';
+  folder_.Write("s/kinglet-scores.a.txt.part", damaged);
+  EXPECT_EQ(folder_.Run(run).exit_status, 0);
+  EXPECT_EQ(folder_.Read("s/a.txt.scores.jsonl"), whole);
+  folder_.Write("a.txt", folder_.Read("a.txt") + "the w5\n");
+  const Outcome changed = folder_.Run("filter m.kgl a.txt --cut-from s --percentile 3");
+  EXPECT_NE(changed.error.find("scores of a.txt as it is now"), std::string::npos) << changed.error;
+  EXPECT_EQ(folder_.Run(run).exit_status, 0);
+  EXPECT_EQ(folder_.Run("filter m.kgl a.txt --cut-from s --percentile 30").out,
+            folder_.Run("filter m.kgl a.txt --percentile 30").out);
+  folder_.Write("s/a.txt.scores.jsonl", whole.substr(0, whole.size() - 9));
+  EXPECT_NE(folder_.Run("filter m.kgl a.txt --cut-from s --percentile 3").exit_status, 0);
+}
+
+TEST_F(FilterTest, ProcessesShareAFolderOfScores) {
+  std::string files;
+  for (int i = 0; i < 6; ++i) {
+    folder_.Write("part" + std::to_string(i), Joined(Documents(150)));
+    files += " part" + std::to_string(i);
+  }
+  const std::string run = "kinglet filter m.kgl" + files + " --scores-out ";
+  ASSERT_EQ(folder_.RunShell(run + "one").exit_status, 0);
+  const Outcome both = folder_.RunShell("(" + run + "s; echo $?) 2> first & " + run +
+                                        "s 2> second; echo $?; wait; diff -r one s");
+  EXPECT_EQ(both.out, "0\n0\n") << both.error;
+}
+
+// Unknown words have one probability; their letters tell likely names from letters at random.
+TEST_F(FilterTest, UnknownWordsCostTheirLetters) {
+  folder_.Write("u.txt",
+                "the w5 w6 w7\nthe w5 w66 w7\nthe w5 qxkjzvpq w7\nthe w5 \u0449\u0438 w7\n");
+  const auto found = folder_.Run("filter m.kgl u.txt --annotate").Json();
+  ASSERT_EQ(found.size(), 4u);
+  const auto of = [&](size_t i, const char* key) { return found[i]["kinglet"][key].get<double>(); };
+  EXPECT_EQ(of(1, "ppl"), of(2, "ppl"));
+  EXPECT_GT(of(2, "bits_per_byte"), of(1, "bits_per_byte"));
+  EXPECT_GT(of(3, "ppl_per_word"), of(1, "ppl_per_word"));
+  // Without unknown words they are those of score.
+  folder_.Write("k.txt", "the w5 w6 w7\n");
+  const auto score = folder_.Run("score m.kgl --text k.txt --lines --json").Json().back();
+  for (const char* key : {"bits_per_byte", "ppl_per_word", "ppl"}) {
+    EXPECT_NEAR(of(0, key), score[key].get<double>(), 1e-6) << key;
+  }
+  // The whole loss is the network's and the letters'.
+  const auto scored = folder_.Run("filter m.kgl u.txt --scores-out s");
+  ASSERT_EQ(scored.exit_status, 0) << scored.error;
+  const auto line = nlohmann::json::parse(folder_.RunShell("sed -n 4p s/u.txt.scores.jsonl").out);
+  const double bits =
+      (line["nll_sum"].get<double>() + line["spelling"].get<double>()) / std::log(2);
+  EXPECT_NEAR(of(2, "bits_per_byte"), bits / 19, 1e-6);
+  EXPECT_EQ(line["bytes"], 19);
+  // Letters at random come last though all documents may pass.
+  EXPECT_EQ(folder_.Run("filter m.kgl u.txt --percentile 50 --max-oov 1").out,
+            "the w5 w6 w7\nthe w5 w66 w7\n");
+}
+
+TEST_F(FilterTest, BucketsDivideDocuments) {
+  const Outcome made = folder_.Run("filter m.kgl a.txt b.txt --buckets 30,60 -o out" + kAll);
+  ASSERT_EQ(made.exit_status, 0) << made.error;
+  const auto count = [&](const std::string& path) {
+    const std::string text =
+        folder_.Read("out/" + path + "/a.txt") + folder_.Read("out/" + path + "/b.txt");
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  EXPECT_EQ(count("head"), 21);  // the nearest rank of 69 documents
+  EXPECT_EQ(count("head") + count("middle"), 42);
+  EXPECT_EQ(count("head") + count("middle") + count("tail"), 69);
+  EXPECT_EQ(folder_.Read("out/head/a.txt") + folder_.Read("out/head/b.txt"),
+            folder_.Run("filter m.kgl a.txt b.txt --percentile 30" + kAll).out);
+  const auto lines =
+      folder_.Run("filter m.kgl a.txt b.txt --buckets 30,60 --annotate" + kAll).Json();
+  EXPECT_EQ(std::count_if(lines.begin(), lines.end(),
+                          [](const auto& line) { return line["kinglet"]["bucket"] == "head"; }),
+            21);
+  EXPECT_EQ(folder_.Run("filter m.kgl a.txt b.txt --buckets 30,60 -o out" + kAll)
+                .error.find("kinglet: out/head/a.txt is done\n"),
+            0u);
+}
+
 TEST_F(FilterTest, WrongUse) {
   const auto refused = [this](const std::string& arguments, int status, const std::string& part) {
     const Outcome outcome = folder_.Run(arguments);
@@ -320,13 +455,20 @@ TEST_F(FilterTest, WrongUse) {
     EXPECT_TRUE(outcome.IsRefusal()) << arguments << "\n" << outcome.error;
     EXPECT_NE(outcome.error.find(part), std::string::npos) << outcome.error;
   };
-  refused("filter m.kgl a.txt", 2, "--min-tokens or --annotate, found none");
+  refused("filter m.kgl a.txt", 2, "--annotate or --scores-out, found none");
   refused("filter m.kgl --percentile 5", 2, "which can be read only once");
   refused("filter m.kgl a.txt --percentile 101", 2, "from 0 to 100");
   refused("filter m.kgl a.txt --max-ppl x", 2, "a number");
   refused("filter m.kgl --annotate -o out", 2, "expected FILES");
   refused("filter m.kgl a.txt ./a.txt --annotate -o out", 2, "files of different names");
   refused("filter m.kgl missing.txt --annotate", 1, "missing.txt: open");
+  refused("filter m.kgl a.txt --buckets 30", 2, "-o FOLDER or --annotate");
+  refused("filter m.kgl a.txt --annotate --buckets 60,30", 2, "ascending percentages");
+  refused("filter m.kgl a.txt --scores-out s --percentile 3", 2, "no other result");
+  refused("filter m.kgl --scores-out s", 2, "expected FILES, found standard input");
+  refused("filter m.kgl ./a.txt a.txt --scores-out s", 1, "files of different names");
+  refused("filter m.kgl a.txt --scores-out .", 1, "a folder without the FILES");
+  refused("filter m.kgl a.txt --cut-from none --percentile 3", 1, "a folder of scores");
   refused("filter m.kgl . --annotate", 1, ".: open");
   refused("filter m.kgl a.txt --annotate -o a.txt", 1, "a.txt: expected a folder");
   folder_.WriteModel("ids.kgl", TinyMicronet({.vocabulary = false}));
