@@ -86,14 +86,14 @@ def score(options, folder, out):
     return json.loads(found.stderr.splitlines()[-1])
 
 
-def cut(options, folder, *arguments):
+def chosen(options, folder, *arguments):
     done = subprocess.run(command(options, "--cut-from", "scores", "--percentile", "30", *arguments), cwd=folder, check=True,
                           capture_output=True, text=True)
     return counts(json.loads(line)["kind"] for line in done.stdout.splitlines())
 
 
 def staged(options, folder):
-    """The same with KenLM's n-grams as a first stage: what is kept, and documents a second of all."""
+    """KenLM's n-grams as a first stage: what is kept, the summary, and the seconds of all."""
     subprocess.run([options.kinglet, "ngram", options.arpa, "-o", str(folder / "m.kng")], check=True, stdout=subprocess.DEVNULL)
     begin = time.monotonic()
     done = subprocess.run(command(options, "--stage1", "m.kng", "--keep", "60", "--percentile", "30", "--lanes", str(options.lanes),
@@ -161,7 +161,7 @@ def main():
 
         for rank in ("bits_per_byte", "ppl_per_word", "ppl"):
             for limit in ([], ["--max-oov", "1"]):
-                found = cut(options, folder, "--rank-by", rank, *limit)
+                found = chosen(options, folder, "--rank-by", rank, *limit)
                 row(" ".join(["filter", rank, *limit]), found)
                 if rank == "bits_per_byte":
                     passed = passed and found["letters"] == 0 and found["language"] <= 2
