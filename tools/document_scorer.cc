@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -96,8 +97,17 @@ Result<std::vector<uint32_t>> DocumentScorer::StreamOf(const std::string& input_
   return Framed(frame_, inputs);
 }
 
+void DocumentScorer::Omit(const std::vector<uint32_t>& stream, DocumentLoss& loss) const {
+  for (size_t i = 1; i < stream.size(); ++i) {
+    ++loss.scored;
+    loss.unknown += unknown_ && model_->TokenOf(stream[i]) == *unknown_ ? 1 : 0;
+  }
+  loss.sum = std::numeric_limits<double>::infinity();
+}
+
 Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& input_name,
-                                                        std::span<const Document> documents) {
+                                                        std::span<const Document> documents,
+                                                        const Omits& omits) {
   std::vector<DocumentLoss> losses(documents.size());
   std::vector<size_t> owners;                    // the document of each block
   std::vector<std::vector<uint32_t>> predicted;  // the tokens that a block scores
@@ -114,6 +124,10 @@ Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& input
         read = made.status();
         if (!read.ok()) return false;
         stream = std::move(*made);
+        if (omits(documents[document])) {
+          Omit(stream, losses[document++]);
+          continue;
+        }
       }
       const uint64_t stride = blocks_.block ? *blocks_.block - blocks_.context : stream.size();
       if (at + 1 >= stream.size()) {

@@ -57,10 +57,13 @@ class DocumentScorer {
   static Result<DocumentScorer> Create(const std::shared_ptr<const Model>& model,
                                        const RunOptions& run, const DocumentBlocks& blocks);
 
-  // One loss for each document, the same for any number of lanes and threads. Errors: those of
-  // reading text and of scoring, naming `input_name` and the line.
-  Result<std::vector<DocumentLoss>> Score(const std::string& input_name,
-                                          std::span<const Document> documents);
+  // One loss for each document, the same for any number of lanes and threads. A document that
+  // `omits` says is only tokenized, and its loss is infinite. Errors: those of reading text and of
+  // scoring, naming `input_name` and the line.
+  using Omits = std::function<bool(const Document& document)>;
+  Result<std::vector<DocumentLoss>> Score(
+      const std::string& input_name, std::span<const Document> documents,
+      const Omits& omits = [](const Document&) { return false; });
 
   // Called with the number of tokens that were scored so far.
   void OnProgress(std::function<void(uint64_t)> report) { report_ = std::move(report); }
@@ -71,6 +74,8 @@ class DocumentScorer {
   // The tokens of a document. Sets the members of `loss` that need no model.
   Result<std::vector<uint32_t>> StreamOf(const std::string& input_name, const Document& document,
                                          DocumentLoss& loss);
+  // The loss of a document that is not scored.
+  void Omit(const std::vector<uint32_t>& stream, DocumentLoss& loss) const;
   double SpellingOf(std::string_view word);
 
   std::shared_ptr<const Model> model_;

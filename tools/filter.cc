@@ -21,6 +21,7 @@
 #include "tools/document_reader.h"
 #include "tools/document_scorer.h"
 #include "tools/filtered_parts.h"
+#include "tools/first_stage.h"
 #include "tools/json_lines.h"
 #include "tools/run_options.h"
 #include "tools/score_files.h"
@@ -43,7 +44,8 @@ struct FilterOptions {
   std::optional<double> max_perplexity, min_perplexity, percentile;
   std::optional<double> max_oov;
   std::optional<uint64_t> min_tokens;
-  std::string field, reference, folder, scores_out, cut_from, buckets, rank_by, progress;
+  std::string field, reference, folder, scores_out, cut_from, buckets, rank_by, progress, stage1;
+  std::optional<double> keep;
   bool annotate = false, skip_bad = false;
   DocumentBlocks blocks;
 
@@ -51,7 +53,7 @@ struct FilterOptions {
   // Without a bound every document is only annotated.
   bool is_bounded() const {
     return max_perplexity || min_perplexity || percentile || max_oov || min_tokens ||
-           !buckets.empty();
+           !buckets.empty() || !stage1.empty();
   }
   bool has_ranks() const { return percentile || !buckets.empty(); }
   RankBy rank() const {
@@ -89,7 +91,8 @@ class Median {
 
 struct FilterCounts {
   uint64_t documents = 0, written = 0, bad_lines = 0, tokens = 0, unknown_tokens = 0;
-  uint64_t unknown = 0, few_tokens = 0, perplexity = 0;  // omitted documents, by the first reason
+  // Omitted documents, by the first reason.
+  uint64_t unknown = 0, few_tokens = 0, first_stage = 0, perplexity = 0;
   std::vector<uint64_t> buckets;
   Median all, kept;
 };
@@ -134,11 +137,12 @@ std::vector<std::string> BucketNames(size_t thresholds) {
 class Filter {
  public:
   Filter(const FilterOptions& options, std::vector<double> percents, const Model& model,
-         DocumentScorer& scorer, Console& console)
+         DocumentScorer& scorer, std::optional<FirstStage> first_stage, Console& console)
       : options_(options),
         percents_(std::move(percents)),
         model_(model),
         scorer_(scorer),
+        first_stage_(std::move(first_stage)),
         console_(console),
         scores_(options.scores_out.empty() ? options.cut_from : options.scores_out, ScoreRun()) {
     if (!options_.buckets.empty()) names_ = BucketNames(percents_.size());
@@ -154,6 +158,7 @@ class Filter {
       if (!shares_terminal) progress.Report(tokens);
     });
     if (!options_.scores_out.empty()) return WriteScores();
+    if (first_stage_) KINGLET_RETURN_IF_ERROR(FindFirstThreshold());
     if (options_.has_ranks()) KINGLET_RETURN_IF_ERROR(FindThresholds());
     if (!options_.folder.empty()) return FilterIntoFolder();
     for (size_t i = 0; i < options_.files.size(); ++i) {
@@ -172,6 +177,10 @@ class Filter {
     if (counts_.bad_lines > 0) PrintNote(Grouped(counts_.bad_lines) + " bad lines were omitted");
     PrintNote(OutcomeText());
     if (counts_.documents == 0) return;
+    if (first_stage_) {
+      PrintNote("n-gram model: bits_per_byte at most " + ShortNumber(first_threshold_) + ", in " +
+                ShortNumber(first_seconds_) + " s");
+    }
     PrintNote(ScoreText());
     std::string speed = Grouped(counts_.documents) + " documents in " + ShortNumber(seconds) +
                         " s: " + ShortNumber(static_cast<double>(counts_.documents) / seconds) +
@@ -187,8 +196,37 @@ class Filter {
 
   Losses Scorer() {
     return [this](const std::string& name, std::span<const Document> documents) {
-      return scorer_.Score(name, documents);
+      return scorer_.Score(name, documents, [this](const Document& document) {
+        return first_stage_ && !(first_stage_->RankOf(document.text) <= first_threshold_);
+      });
     };
+  }
+
+  // The nearest rank: the smallest value that `percent` of the ranks do not exceed. REQUIRES: some.
+  static double NearestRank(std::vector<double>& ranks, double percent) {
+    const double share = percent / 100 * static_cast<double>(ranks.size());
+    const auto rank = static_cast<size_t>(std::max(1.0, std::ceil(share)));
+    const auto place = ranks.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+    std::nth_element(ranks.begin(), place, ranks.end());
+    return *place;
+  }
+
+  Status FindFirstThreshold() {
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<double> ranks;
+    for (const std::string& file : options_.files) {
+      KINGLET_ASSIGN_OR_RETURN(DocumentReader reader,
+                               DocumentReader::Open(file, options_.format()));
+      while (true) {
+        KINGLET_ASSIGN_OR_RETURN(const std::optional<Document> document, reader.Next());
+        if (!document) break;
+        ranks.push_back(first_stage_->RankOf(document->text));
+      }
+    }
+    if (!ranks.empty()) first_threshold_ = NearestRank(ranks, *options_.keep);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    first_seconds_ = seconds.count();
+    return {};
   }
 
   Write Printer() {
@@ -226,13 +264,7 @@ class Filter {
                              options_.percentile ? "--percentile" : "--buckets",
                              "documents that --min-tokens and --max-oov keep", "none");
     }
-    for (const double percent : percents_) {
-      const double share = percent / 100 * static_cast<double>(ranks.size());
-      const auto rank = static_cast<size_t>(std::max(1.0, std::ceil(share)));
-      const auto place = ranks.begin() + static_cast<std::ptrdiff_t>(rank - 1);
-      std::nth_element(ranks.begin(), place, ranks.end());
-      thresholds_.push_back(*place);
-    }
+    for (const double percent : percents_) thresholds_.push_back(NearestRank(ranks, percent));
     return {};
   }
 
@@ -252,12 +284,20 @@ class Filter {
     return static_cast<double>(loss.unknown) >
            options_.most_oov() * static_cast<double>(loss.scored);
   }
+  // An infinite loss ranks last, whatever the threshold.
+  static bool IsWithin(double rank, double threshold) {
+    return std::isfinite(rank) && rank <= threshold;
+  }
   // The bucket of a document. Without buckets those up to the percentile have 0.
   size_t BucketOf(const DocumentLoss& loss) const {
     const double rank = RankOf(loss, options_.rank());
     size_t bucket = 0;
-    while (bucket < thresholds_.size() && !(rank <= thresholds_[bucket])) ++bucket;
+    while (bucket < thresholds_.size() && !IsWithin(rank, thresholds_[bucket])) ++bucket;
     return bucket;
+  }
+  // The tail has what the first stage omits.
+  bool IsOmittedFirst(const DocumentLoss& loss) const {
+    return first_stage_ && names_.empty() && std::isinf(loss.sum);
   }
   bool HasAnotherPerplexity(const DocumentLoss& loss) const {
     const double perplexity = loss.perplexity();
@@ -270,6 +310,7 @@ class Filter {
   bool Passes(const DocumentLoss& loss) {
     uint64_t& count = HasFewTokens(loss)           ? counts_.few_tokens
                       : HasManyUnknown(loss)       ? counts_.unknown
+                      : IsOmittedFirst(loss)       ? counts_.first_stage
                       : HasAnotherPerplexity(loss) ? counts_.perplexity
                                                    : counts_.written;
     ++count;
@@ -387,6 +428,8 @@ class Filter {
     number("min_ppl", options_.min_perplexity);
     line.Key("max_oov").Number(options_.most_oov());
     line.Key("min_tokens").Integer(options_.least_tokens());
+    if (first_stage_) line.Key("stage1").Text(first_stage_->digest());
+    if (first_stage_) line.Key("first_threshold").Number(first_threshold_);
     line.Key("rank_by").Text(kRankNames[static_cast<size_t>(options_.rank())]);
     line.Key("thresholds").BeginArray();
     for (const double threshold : thresholds_) line.Number(threshold);
@@ -494,6 +537,8 @@ class Filter {
     add(counts_.few_tokens,
         " for few tokens (--min-tokens " + std::to_string(options_.least_tokens()) + ")");
     add(counts_.unknown, " for unknown words (--max-oov " + std::string(share) + ")");
+    add(counts_.first_stage,
+        " by the n-gram model (--keep " + ShortNumber(options_.keep.value_or(0)) + ")");
     add(counts_.perplexity, " for their perplexity");
     return text;
   }
@@ -539,6 +584,10 @@ class Filter {
       line.EndObject();
     }
     line.Key("few_tokens").Integer(counts_.few_tokens).Key("unknown").Integer(counts_.unknown);
+    if (first_stage_) {
+      line.Key("stage1").Integer(counts_.first_stage).Key("stage1_cut").Number(first_threshold_);
+      line.Key("stage1_s").Number(first_seconds_);
+    }
     line.Key("other_ppl").Integer(counts_.perplexity);
     return line.Key("bad_lines").Integer(counts_.bad_lines).Finish();
   }
@@ -547,6 +596,8 @@ class Filter {
   const std::vector<double> percents_;
   const Model& model_;
   DocumentScorer& scorer_;
+  const std::optional<FirstStage> first_stage_;
+  double first_threshold_ = 0, first_seconds_ = 0;
   Console& console_;
   const ScoreFolder scores_;
   std::vector<std::string> names_;                // of buckets
@@ -587,7 +638,11 @@ Status RunFilter(const FilterOptions& options, Console& console) {
                            DocumentScorer::Create(model, options.run, options.blocks));
   KINGLET_ASSIGN_OR_RETURN(std::vector<double> percents, PercentsOf(options));
   const auto begin = std::chrono::steady_clock::now();
-  Filter filter(options, std::move(percents), *model, scorer, console);
+  std::optional<FirstStage> first_stage;
+  if (!options.stage1.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(first_stage, FirstStage::Open(options.stage1));
+  }
+  Filter filter(options, std::move(percents), *model, scorer, std::move(first_stage), console);
   KINGLET_RETURN_IF_ERROR(filter.Run());
   KINGLET_RETURN_IF_ERROR(console.out.Flush());
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
@@ -612,14 +667,19 @@ Status CheckFilter(const FilterOptions& options) {
                       "bounds, --annotate or -o");
   }
   const bool reads_input = std::count(options.files.begin(), options.files.end(), "-") > 0;
-  const char* const asker = makes_scores         ? "--scores-out"
-                            : has_scores         ? "--cut-from"
-                            : options.percentile ? "--percentile"
-                                                 : "--buckets";
-  const bool reads_twice =
-      makes_scores || has_scores || (options.has_ranks() && options.reference.empty());
+  if (!options.stage1.empty() && !options.keep) return UsageError("--stage1", "--keep P", "none");
+  const char* const asker = !options.stage1.empty() ? "--stage1"
+                            : makes_scores          ? "--scores-out"
+                            : has_scores            ? "--cut-from"
+                            : options.percentile    ? "--percentile"
+                                                    : "--buckets";
+  const bool reads_twice = makes_scores || has_scores || !options.stage1.empty() ||
+                           (options.has_ranks() && options.reference.empty());
   if (reads_twice && reads_input) {
-    return UsageError(asker, makes_scores || has_scores ? "FILES" : "FILES or --reference FILE",
+    return UsageError(asker,
+                      makes_scores || has_scores || !options.stage1.empty()
+                          ? "FILES"
+                          : "FILES or --reference FILE",
                       "standard input, which can be read only once");
   }
   for (const std::string& file : options.files) {
@@ -688,11 +748,21 @@ Command AddFilter(Arguments& program) {
                  "only score, into this folder; a run that was stopped is continued inside a "
                  "file, and several processes share the FILES");
   scores_out.Placeholder("FOLDER").Excludes(reference);
+  Option stage1 = filter.Add("--stage1", options->stage1,
+                             "an n-gram file that ranks documents first (`kinglet ngram`)");
+  stage1.Placeholder("M.kng").Excludes(scores_out);
+  filter
+      .Add("--keep", options->keep,
+           "the network scores only the P percent that --stage1 ranks best")
+      .Between(0.0, 100.0)
+      .Needs(stage1)
+      .Placeholder("P");
   filter
       .Add("--cut-from", options->cut_from,
            "use the scores of this folder, and rank all of them (default: score the FILES)")
       .Placeholder("FOLDER")
       .Excludes(scores_out)
+      .Excludes(stage1)
       .Excludes(reference);
   filter.Add("--field", options->field, "read JSON Lines; the member NAME is the document")
       .Placeholder("NAME");

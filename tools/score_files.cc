@@ -15,11 +15,10 @@
 #include <system_error>
 #include <utility>
 
-#include "converters/checkpoints/input_file.h"
 #include "converters/checkpoints/parse_number.h"
 #include "converters/checkpoints/text_input.h"
 #include "format/message_text.h"
-#include "format/write_file.h"
+#include "format/system.h"
 #include "tools/console.h"
 #include "tools/json_lines.h"
 
@@ -190,7 +189,7 @@ struct ScoreWriter::Contents {
   Status Write(const std::string& text) const {
     Output output(file->get());
     output.Write(text);
-    if (output.Flush().ok() && SynchroniseFile(file->get()) == 0) return {};
+    if (output.Flush().ok() && system::Synchronise(file->get()) == 0) return {};
     return WriteError(part, errno);
   }
 };

@@ -38,6 +38,7 @@ def commands(root: pathlib.Path, folder: pathlib.Path, out: pathlib.Path) -> lis
         Command("tune-cache", ["tune-cache", model, "--ids", ids, "--cache", "20", "-o", made]),
         Command("report", ["report", model, "--text", text, "--tokens", "5", "-o", made]),
         Command("filter", ["filter", model, text, "--max-ppl", "1e9", "-o", made], goes_on=True),
+        Command("filter, scores", ["filter", model, text, "--scores-out", made], goes_on=True),
         Command("sensitivity", ["sensitivity", *source, "--ids", ids, *shape, "-o", made],
                 goes_on=True),
         Command("compress", ["compress", model, text, "--block", "1024", "-o", made]),

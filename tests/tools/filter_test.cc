@@ -448,6 +448,45 @@ TEST_F(FilterTest, BucketsDivideDocuments) {
             0u);
 }
 
+// The network scores what the n-gram model ranks best; the other documents count, and rank last.
+TEST_F(FilterTest, AnNgramModelComesFirst) {
+  std::string words = "-2\t<unk>\n-99\t<s>\n-1\t</s>\n-0.7\tthe\n";
+  for (int i = 3; i < 30; ++i)
+    words += "-1." + std::to_string(i) + "\tw" + std::to_string(i) + "\n";
+  folder_.Write("m.arpa", "\\data\\\nngram 1=31\n\n\\1-grams:\n" + words + "\n\\end\\\n");
+  ASSERT_EQ(folder_.Run("ngram m.arpa -o m.kng").exit_status, 0);
+  const auto lines = folder_.Run("ngram m.kng --text a.txt --json").Json();
+  const auto annotated = folder_.Run("filter m.kgl a.txt --annotate").Json();
+  std::vector<double> ngram, network;
+  for (size_t i = 0; i < documents_.size(); ++i) {
+    ngram.push_back(-lines[i]["logprob"].get<double>() /
+                    static_cast<double>(documents_[i].size() + 1));
+    network.push_back(annotated[i]["kinglet"]["bits_per_byte"].get<double>());
+  }
+  std::vector<double> order = ngram;
+  std::sort(order.begin(), order.end());
+  for (size_t i = 0; i < documents_.size(); ++i) {
+    if (ngram[i] > order[35] + 1e-9) network[i] = INFINITY;  // 60 percent of 60 documents stay
+  }
+  order = network;
+  std::sort(order.begin(), order.end());
+  std::string some, best;
+  for (size_t i = 0; i < documents_.size(); ++i) {
+    if (!std::isinf(network[i])) some += documents_[i] + "\n";
+    if (network[i] <= order[17]) best += documents_[i] + "\n";
+  }
+  const std::string run = "filter m.kgl a.txt --stage1 m.kng --keep 60" + kAll;
+  const Outcome kept = folder_.Run(run);
+  EXPECT_EQ(kept.out, some) << kept.error;
+  EXPECT_NE(kept.error.find("omitted: 24 by the n-gram model (--keep 60)"), std::string::npos);
+  EXPECT_EQ(folder_.Run(run + " --percentile 30").out, best);
+  EXPECT_EQ(folder_.Run(run + " --percentile 100").out, some);
+  ASSERT_EQ(folder_.Run(run + " --buckets 30,90 -o out").exit_status, 0);
+  EXPECT_EQ(folder_.Read("out/head/a.txt"), best);
+  const std::string tail = folder_.Read("out/tail/a.txt");
+  EXPECT_EQ(std::count(tail.begin(), tail.end(), '\n'), 24);
+}
+
 TEST_F(FilterTest, WrongUse) {
   const auto refused = [this](const std::string& arguments, int status, const std::string& part) {
     const Outcome outcome = folder_.Run(arguments);
@@ -462,6 +501,9 @@ TEST_F(FilterTest, WrongUse) {
   refused("filter m.kgl --annotate -o out", 2, "expected FILES");
   refused("filter m.kgl a.txt ./a.txt --annotate -o out", 2, "files of different names");
   refused("filter m.kgl missing.txt --annotate", 1, "missing.txt: open");
+  refused("filter m.kgl a.txt --stage1 m.kgl", 2, "--keep P");
+  refused("filter m.kgl --stage1 m.kgl --keep 5", 2, "expected FILES, found standard input");
+  refused("filter m.kgl a.txt --stage1 m.kgl --keep 5", 1, "m.kgl");
   refused("filter m.kgl a.txt --buckets 30", 2, "-o FOLDER or --annotate");
   refused("filter m.kgl a.txt --annotate --buckets 60,30", 2, "ascending percentages");
   refused("filter m.kgl a.txt --scores-out s --percentile 3", 2, "no other result");
