@@ -16,8 +16,8 @@ set(hwy_FOUND ON)
 add_library(hwy::hwy INTERFACE IMPORTED)
 target_include_directories(hwy::hwy SYSTEM INTERFACE ${wasm_headers})
 
-# The memory's size is checked where bytes are taken (kernels/backend.cc, runtime/memory_budget.h), so that narrowing a
-# checked number of 64 bits to a size of 32 is no mistake. Exceptions are WebAssembly's own, return addresses are out of
+# Bytes are claimed before memory is taken, at most what can be addressed (runtime/memory_budget.h), so that narrowing
+# a claimed number of 64 bits to a size of 32 is no mistake. Exceptions are WebAssembly's own, return addresses are out of
 # a program's reach, and the C++ library of emscripten 3.1.6 lacks std::bit_cast.
 target_compile_options(kinglet_flags INTERFACE
   -msimd128 -fwasm-exceptions -fno-stack-protector -Wno-c++11-narrowing -Wno-shorten-64-to-32
