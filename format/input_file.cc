@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <new>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -12,8 +12,6 @@
 
 namespace kinglet {
 namespace {
-
-std::string ErrorText(int error) { return std::generic_category().message(error); }
 
 std::string KindText(system::FileKind kind) {
   switch (kind) {
@@ -45,7 +43,7 @@ Result<InputFile> InputFile::Open(const std::string& path) {
   if (reason != 0) {
     const bool missing = reason == ENOENT || reason == ENOTDIR;
     return Status::Refusal(missing ? KINGLET_NOT_FOUND : KINGLET_IO_ERROR, path, "open",
-                           "a readable file", ErrorText(reason));
+                           "a readable file", std::strerror(reason));
   }
   KINGLET_RETURN_IF_ERROR(CheckKind(path, facts));
   input.size_ = facts.bytes;
@@ -53,22 +51,19 @@ Result<InputFile> InputFile::Open(const std::string& path) {
 }
 
 Status InputFile::ReadAt(uint64_t offset, std::span<std::byte> out) const {
-  const std::string where = "byte " + std::to_string(offset);
-  if (offset > size_ || out.size() > size_ - offset) {
-    return Status::Refusal(KINGLET_IO_ERROR, path_, where,
-                           std::to_string(out.size()) + " more bytes",
-                           "the end at " + std::to_string(size_));
-  }
   size_t done = 0;
-  if (const int reason = file_.ReadAt(offset, out, done)) {
-    return Status::Refusal(KINGLET_IO_ERROR, path_, where, "readable bytes", ErrorText(reason));
+  std::string found;
+  if (offset > size_ || out.size() > size_ - offset) {
+    found = "the end at " + std::to_string(size_);
+  } else if (const int reason = file_.ReadAt(offset, out, done)) {
+    found = std::strerror(reason);
+  } else if (done < out.size()) {
+    found = "a file that became shorter while it was read";
+  } else {
+    return Status();
   }
-  if (done < out.size()) {
-    return Status::Refusal(KINGLET_IO_ERROR, path_, where,
-                           std::to_string(out.size()) + " more bytes",
-                           "a file that became shorter while it was read");
-  }
-  return Status();
+  return Status::Refusal(KINGLET_IO_ERROR, path_, "byte " + std::to_string(offset),
+                         std::to_string(out.size()) + " more bytes", found);
 }
 
 Status InputFile::ReadInPieces(uint64_t offset, uint64_t bytes, const ByteSink& sink) const {

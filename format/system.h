@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <thread>
@@ -79,7 +78,7 @@ void PreferHugePages(void* memory, size_t bytes);
 
 // A thread that handles no signals, which are the host program's. Throws std::system_error if the
 // system has no more threads.
-std::thread StartThread(std::function<void()> run);
+std::thread StartThread(void (*run)(void*), void* argument);
 // The number of processors that the calling thread may run on, at least 1.
 size_t UsableProcessors();
 // Differs between programs that run at once, and in a child that fork made.

@@ -175,7 +175,7 @@ void PreferHugePages([[maybe_unused]] void* memory, [[maybe_unused]] size_t byte
 #endif
 }
 
-std::thread StartThread(std::function<void()> run) {
+std::thread StartThread(void (*run)(void*), void* argument) {
   // A thread inherits the signals that its maker blocks.
   class SignalsBlocked {
    public:
@@ -192,7 +192,7 @@ std::thread StartThread(std::function<void()> run) {
     sigset_t saved_;
   };
   const SignalsBlocked inherited;
-  return std::thread(std::move(run));
+  return std::thread(run, argument);
 }
 
 size_t UsableProcessors() {

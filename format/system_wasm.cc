@@ -44,7 +44,7 @@ uint64_t PageBytes() { return kPage; }
 bool ReleasePages(std::byte*, uint64_t) { return false; }  // its memory never becomes smaller
 void PreferHugePages(void*, size_t) {}
 
-std::thread StartThread(std::function<void()> run) { return std::thread(std::move(run)); }
+std::thread StartThread(void (*run)(void*), void* argument) { return std::thread(run, argument); }
 size_t UsableProcessors() { return 1; }
 uint64_t ProcessNumber() { return 1; }
 

@@ -42,7 +42,8 @@ Result<std::unique_ptr<WorkerTeam>> WorkerTeam::Create(size_t threads) {
   team->workers_->reserve(threads - 1);
   try {
     while (team->size() < threads) {
-      team->workers_->push_back(system::StartThread([team = team.get()] { team->Help(); }));
+      team->workers_->push_back(system::StartThread(
+          [](void* helped) { static_cast<WorkerTeam*>(helped)->Help(); }, team.get()));
     }
   } catch (const std::system_error&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, "threads", std::to_string(threads) + " of them",

@@ -98,10 +98,12 @@ TEST_F(System, FollowsLinks) {
 
 TEST(SystemThreads, HandleNoSignals) {
   bool blocked = false;
-  std::thread thread = system::StartThread([&] {
+  const auto look = [](void* found) {
     sigset_t mask;
-    blocked = pthread_sigmask(SIG_SETMASK, nullptr, &mask) == 0 && sigismember(&mask, SIGINT) == 1;
-  });
+    *static_cast<bool*>(found) =
+        pthread_sigmask(SIG_SETMASK, nullptr, &mask) == 0 && sigismember(&mask, SIGINT) == 1;
+  };
+  std::thread thread = system::StartThread(look, &blocked);
   thread.join();
   EXPECT_TRUE(blocked);
   sigset_t mask;
