@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "converters/checkpoints/text_input.h"
 #include "format/message_text.h"
 #include "runtime/accounting/meter.h"
 #include "runtime/accounting/micronet.h"

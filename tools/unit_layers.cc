@@ -6,6 +6,7 @@
 
 #include "converters/texts/token_file.h"
 #include "runtime/embedder.h"
+#include "tools/words.h"
 
 namespace kinglet {
 namespace {

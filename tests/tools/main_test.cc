@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/tools/run_command.h"
+#include "tools/program.h"
 
 namespace kinglet::main_test {
 namespace {
