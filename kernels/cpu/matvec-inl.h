@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "format/small_build.h"
 #include "hwy/cache_control.h"
 #include "kernels/cpu/byte_products-inl.h"
 #include "kernels/cpu/finish-inl.h"
@@ -308,7 +309,7 @@ struct IntegerPanels {
   // Adds the whole tiles [begin, end) of kPanels panels from `panel` on, all groups at once.
   static HWY_INLINE void AddPanels(const CodePanels& weight, size_t panel, Inputs inputs,
                                    size_t begin, size_t end, Accumulators& sums) {
-    if constexpr (kInputs == 1) {
+    if constexpr (kInputs == 1 && !kSmallBuild) {  // for models of more than a small library's
       if (weight.from_memory) {
         return AddPanelsOf<true>(weight, panel, inputs, begin, end, sums);
       }
