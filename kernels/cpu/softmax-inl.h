@@ -87,7 +87,7 @@ HWY_INLINE float SumWeights(const float* x, size_t n) {
     double sum = 0;
 #if HWY_HAVE_FLOAT64
     hn::Vec<decltype(d)> sums[kUnroll];
-    for (auto& sum : sums) sum = hn::Zero(d);
+    for (auto& chain : sums) chain = hn::Zero(d);
     for (; i + kUnroll * kLanes <= end; i += kUnroll * kLanes) {
       for (size_t u = 0; u < kUnroll; ++u) {
         const auto weights = hn::LoadU(of_floats, x + i + u * kLanes);
