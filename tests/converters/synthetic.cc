@@ -1,7 +1,6 @@
 #include "tests/converters/synthetic.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -304,33 +303,6 @@ Result<MicronetConfig> SyntheticMicronet::Config(std::optional<int64_t> step) co
 
 std::string SyntheticMicronet::LegacyFile(bool bare) const {
   return LegacyWriter(tensors).Write(bare);
-}
-
-TemporaryFolder::TemporaryFolder() : path_(testing::TempDir() + "kinglet_XXXXXX") {
-  EXPECT_NE(::mkdtemp(path_.data()), nullptr);
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::string TemporaryFolder::Write(const std::string& name, std::string_view content) const {
-  const std::string path = Path(name);
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(content.data(), static_cast<std::streamsize>(content.size()));
-  EXPECT_TRUE(file.good()) << path;
-  return path;
-}
-
-std::vector<std::string> TemporaryFolder::Names() const {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 }  // namespace kinglet

@@ -10,6 +10,7 @@
 
 #include "converters/checkpoints/checkpoint_tensors.h"
 #include "converters/families/micronet_config.h"
+#include "tests/support/temporary_folder.h"
 
 namespace kinglet {
 
@@ -46,23 +47,6 @@ class SyntheticMicronet {
   Result<MicronetConfig> Config(std::optional<int64_t> step = std::nullopt) const;
   // torch.save's legacy stream of {"step": 7, "net": tensors}, or of the bare state dict.
   std::string LegacyFile(bool bare = false) const;
-};
-
-// A folder that is removed, with its files, when this object ends.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder();
-  const std::string& path() const { return path_; }
-  std::string Path(const std::string& name) const { return path_ + "/" + name; }
-  // Writes a file, creates its folders, and returns its path.
-  std::string Write(const std::string& name, std::string_view content) const;
-  std::vector<std::string> Names() const;  // sorted
-
- private:
-  std::string path_;
 };
 
 }  // namespace kinglet

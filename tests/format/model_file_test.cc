@@ -11,6 +11,7 @@
 #include "format/write_file.h"
 #include "tests/format/editable_file.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace kinglet::model_file_test {
 namespace {
@@ -124,14 +125,9 @@ TEST(ModelFileTest, NoVocabularyMeansNull) {
 
 class OpenTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "kinglet-test-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }
-  fs::path folder_;
+  const TemporaryFolder made_;
+  const fs::path folder_ = made_.path();
 };
 
 TEST_F(OpenTest, OpensWhatTheWriterWrote) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "format/system.h"
+#include "tests/support/temporary_folder.h"
 
 namespace kinglet::system_test {
 namespace {
@@ -19,17 +20,12 @@ namespace fs = std::filesystem;
 
 class System : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "kinglet-test-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }
   static std::span<const std::byte> Bytes(std::string_view text) {
     return std::as_bytes(std::span(text));
   }
-  fs::path folder_;
+  const TemporaryFolder made_;
+  const fs::path folder_ = made_.path();
 };
 
 TEST_F(System, FilesHaveNamesInUtf8) {

@@ -12,6 +12,8 @@
 #include <sstream>
 #include <vector>
 
+#include "tests/support/temporary_folder.h"
+
 namespace kinglet::write_file_test {
 namespace {
 
@@ -19,13 +21,6 @@ namespace fs = std::filesystem;
 
 class WriteFileTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "kinglet-test-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }
   static std::string Contents(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
@@ -44,7 +39,8 @@ class WriteFileTest : public ::testing::Test {
     return ::stat(path.c_str(), &facts) == 0 ? facts.st_mode & 0777 : 0;
   }
 
-  fs::path folder_;
+  const TemporaryFolder made_;
+  const fs::path folder_ = made_.path();
 };
 
 // Before Commit a new file can be read and has changed nothing; without Commit it is removed.

@@ -35,8 +35,8 @@ bool Has(const std::vector<TypingCandidate>& found, const std::string& text) {
 }
 
 TEST(UserOverlay, LearnedWordsAreFoundAndUnlearnedOnesDoNotReturn) {
-  const WordsFolder folder;
-  const std::string path = folder.file("words");
+  const TemporaryFolder folder;
+  const std::string path = folder.Path("words");
   const auto vocabulary = WordsOf(MadeUpWords(200));
   auto decoder = std::make_unique<TypingDecoder>(vocabulary);
   EXPECT_FALSE(Has(AskLetters(*decoder, "kin"), "Kinglet"));
@@ -88,19 +88,19 @@ TEST(UserOverlay, LearnedWordsAreFoundAndUnlearnedOnesDoNotReturn) {
 }
 
 TEST(UserOverlay, AFileThatCannotBeShortenedLearns) {
-  const WordsFolder folder;
+  const TemporaryFolder folder;
   const auto vocabulary = WordsOf(MadeUpWords(20));
-  std::filesystem::create_directory(folder.file("a"));
+  std::filesystem::create_directory(folder.Path("a"));
   UserOverlay user(vocabulary);
-  ASSERT_TRUE(user.Open(folder.file("a/words")).ok());
-  std::filesystem::rename(folder.file("a"), folder.file("b"));
+  ASSERT_TRUE(user.Open(folder.Path("a/words")).ok());
+  std::filesystem::rename(folder.Path("a"), folder.Path("b"));
   constexpr uint32_t kUses = 1500;
   for (uint32_t i = 0; i < kUses; ++i) {
     ASSERT_TRUE(user.Learn("test", "", std::string(60, 'k')).ok()) << i;
   }
-  EXPECT_GT(std::filesystem::file_size(folder.file("b/words")), 65536u);
+  EXPECT_GT(std::filesystem::file_size(folder.Path("b/words")), 65536u);
   UserOverlay copy(vocabulary);
-  ASSERT_TRUE(copy.Copy(folder.file("b/words")).ok());
+  ASSERT_TRUE(copy.Copy(folder.Path("b/words")).ok());
   EXPECT_EQ(ListOf(copy.words()), (ListedWords{{std::string(60, 'k'), kUses}}));
 }
 

@@ -25,8 +25,8 @@ ListedWords OpenAndList(const std::string& path) {
 
 // The size that the issue asks for: 10,000 words, each used three times.
 TEST(UserWordsFile, TenThousandWordsTakeLessThanAMegabyte) {
-  const WordsFolder folder;
-  const std::string path = folder.file("words");
+  const TemporaryFolder folder;
+  const std::string path = folder.Path("words");
   UserWords words;
   auto file = UserWordsFile::Open(path, words);
   ASSERT_TRUE(file.ok());
@@ -46,8 +46,8 @@ TEST(UserWordsFile, TenThousandWordsTakeLessThanAMegabyte) {
 }
 
 TEST(UserWordsFile, TruncatedAtAnyByteItOpensWithWhatWasWhole) {
-  const WordsFolder folder;
-  const std::string path = folder.file("words");
+  const TemporaryFolder folder;
+  const std::string path = folder.Path("words");
   std::vector<ListedWords> after = {{}};  // by uses that are whole
   std::vector<size_t> sizes;
   {
@@ -93,8 +93,8 @@ TEST(UserWordsFile, TruncatedAtAnyByteItOpensWithWhatWasWhole) {
 }
 
 TEST(UserWordsFile, ReadsAFileThatIsOpenWithoutAChange) {
-  const WordsFolder folder;
-  const std::string path = folder.file("words");
+  const TemporaryFolder folder;
+  const std::string path = folder.Path("words");
   UserWords words, read;
   auto file = UserWordsFile::Open(path, words);
   ASSERT_TRUE(file.ok() && file->Append({"", "wren", 1, UINT32_MAX}).ok());
@@ -103,7 +103,7 @@ TEST(UserWordsFile, ReadsAFileThatIsOpenWithoutAChange) {
   ASSERT_TRUE(UserWordsFile::Read(path, read).ok());
   EXPECT_EQ(ListOf(read), (ListedWords{{"wren", 1}}));
   EXPECT_EQ(FileBytes(path), bytes);
-  EXPECT_EQ(UserWordsFile::Read(folder.file("none"), read).code(), KINGLET_IO_ERROR);
+  EXPECT_EQ(UserWordsFile::Read(folder.Path("none"), read).code(), KINGLET_IO_ERROR);
   // The number of a use does not begin again at 0.
   EXPECT_EQ(read.next_use(), UINT32_MAX);
   read.Learn("", "kinglet");
@@ -112,8 +112,8 @@ TEST(UserWordsFile, ReadsAFileThatIsOpenWithoutAChange) {
 
 // Others never get the lock while a keyboard replaces its file.
 TEST(UserWordsFile, StaysLockedWhileItIsReplaced) {
-  const WordsFolder folder;
-  const std::string path = folder.file("words");
+  const TemporaryFolder folder;
+  const std::string path = folder.Path("words");
   UserWords words;
   auto file = UserWordsFile::Open(path, words);
   ASSERT_TRUE(file.ok());
@@ -130,8 +130,8 @@ TEST(UserWordsFile, StaysLockedWhileItIsReplaced) {
 }
 
 TEST(UserWordsFile, OtherFilesDoNotChange) {
-  const WordsFolder folder;
-  const std::string path = folder.file("notes");
+  const TemporaryFolder folder;
+  const std::string path = folder.Path("notes");
   SetBytes(path, "Dear diary, today nothing happened.\n");
   UserWords words;
   EXPECT_EQ(UserWordsFile::Open(path, words).status().code(), KINGLET_CORRUPT);
@@ -141,8 +141,8 @@ TEST(UserWordsFile, OtherFilesDoNotChange) {
   EXPECT_EQ(FileBytes(path).size(), 16u + (1 << 20) + 1);
   std::filesystem::resize_file(path, (24 << 20) + 1);
   EXPECT_EQ(UserWordsFile::Open(path, words).status().code(), KINGLET_CORRUPT);
-  EXPECT_EQ(UserWordsFile::Open(folder.file("no/words"), words).status().code(), KINGLET_IO_ERROR);
-  EXPECT_EQ(UserWordsFile::Open(folder.file(""), words).status().code(), KINGLET_IO_ERROR);
+  EXPECT_EQ(UserWordsFile::Open(folder.Path("no/words"), words).status().code(), KINGLET_IO_ERROR);
+  EXPECT_EQ(UserWordsFile::Open(folder.Path(""), words).status().code(), KINGLET_IO_ERROR);
 }
 
 }  // namespace

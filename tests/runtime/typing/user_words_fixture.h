@@ -3,8 +3,6 @@
 #define KINGLET_TESTS_RUNTIME_TYPING_USER_WORDS_FIXTURE_H_
 
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "runtime/typing/user_words.h"
+#include "tests/support/temporary_folder.h"
 
 namespace kinglet::typing {
 
@@ -24,19 +23,6 @@ inline ListedWords ListOf(const UserWords& words) {
   }
   return listed;
 }
-
-class WordsFolder {
- public:
-  WordsFolder() {
-    char name[] = "/tmp/kinglet-words-XXXXXX";
-    path_ = mkdtemp(name);
-  }
-  ~WordsFolder() { std::filesystem::remove_all(path_); }
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 inline std::string FileBytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
