@@ -34,8 +34,9 @@ class File {
   ~File() { Close(); }
 
   // Each REQUIRES: not open.
-  int OpenToRead(const std::string& path);    // never waits for the writer of a pipe
-  int OpenToAppend(const std::string& path);  // to read too; a new file is its owner's alone
+  int OpenToRead(const std::string& path);  // never waits for the writer of a pipe
+  // To read too. A new file has these permissions less the umask.
+  int OpenToAppend(const std::string& path, uint32_t permissions);
   // A new file with permissions 0644 less the umask. EEXIST if something is at the path.
   int Create(const std::string& path);
   int OpenFolder(const std::string& path);  // to be synchronised
@@ -50,8 +51,9 @@ class File {
   int Shorten(uint64_t bytes);
   int Permit(uint32_t permissions);
   int Synchronise();  // waits until the bytes, or a folder's names, are on the disk
-  // EWOULDBLOCK if another program, or another File, has locked it. Closing ends the lock.
-  int Lock();
+  // EWOULDBLOCK if another program, or another File, has locked it, unless `waits` for that lock's
+  // end. Closing ends the lock.
+  int Lock(bool waits = false);
   bool IsAt(const std::string& path) const;  // whether the path leads to this file now
 
  private:

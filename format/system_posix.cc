@@ -50,8 +50,8 @@ int File::OpenToRead(const std::string& path) {
   return Open(path, O_RDONLY | O_NONBLOCK, 0, number_);
 }
 
-int File::OpenToAppend(const std::string& path) {
-  return Open(path, O_RDWR | O_CREAT | O_APPEND, 0600, number_);
+int File::OpenToAppend(const std::string& path, uint32_t permissions) {
+  return Open(path, O_RDWR | O_CREAT | O_APPEND, permissions, number_);
 }
 
 // mkstemp would give the file 0600, and widening that needs the umask, which a thread can only read
@@ -110,7 +110,13 @@ int File::Permit(uint32_t permissions) { return ReasonOf(::fchmod(number_, permi
 
 int File::Synchronise() { return system::Synchronise(number_); }
 
-int File::Lock() { return ReasonOf(::flock(number_, LOCK_EX | LOCK_NB)); }
+int File::Lock(bool waits) {
+  int reason = 0;
+  do {
+    reason = ReasonOf(::flock(number_, LOCK_EX | (waits ? 0 : LOCK_NB)));
+  } while (reason == EINTR);
+  return reason;
+}
 
 bool File::IsAt(const std::string& path) const {
   struct stat opened = {}, named = {};

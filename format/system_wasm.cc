@@ -15,7 +15,7 @@ constexpr int kNone = ENOSYS;
 
 int Look(const std::string&, FileFacts&) { return kNone; }
 int File::OpenToRead(const std::string&) { return kNone; }
-int File::OpenToAppend(const std::string&) { return kNone; }
+int File::OpenToAppend(const std::string&, uint32_t) { return kNone; }
 int File::Create(const std::string&) { return kNone; }
 int File::OpenFolder(const std::string&) { return kNone; }
 int File::Close() { return 0; }
@@ -25,7 +25,7 @@ int File::Write(std::span<const std::byte>, uint64_t&) { return kNone; }
 int File::Shorten(uint64_t) { return kNone; }
 int File::Permit(uint32_t) { return kNone; }
 int File::Synchronise() { return kNone; }
-int File::Lock() { return kNone; }
+int File::Lock(bool) { return kNone; }
 bool File::IsAt(const std::string&) const { return false; }
 int Synchronise(int) { return kNone; }
 int FollowLink(const std::string&, bool&, std::string&) { return kNone; }

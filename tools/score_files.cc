@@ -1,10 +1,5 @@
 #include "tools/score_files.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -12,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -19,7 +15,6 @@
 #include "converters/checkpoints/text_input.h"
 #include "format/message_text.h"
 #include "format/system.h"
-#include "tools/console.h"
 #include "tools/json_lines.h"
 
 namespace kinglet {
@@ -30,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPartBegin = "kinglet-scores.", kPartEnd = ".part";
 constexpr std::string_view kScoresEnd = ".scores.jsonl";
 constexpr std::string_view kLineBegin = "{\"line\":", kLastBegin = "{\"documents\":";
-constexpr int kReadableByAll = 0644;
+constexpr uint32_t kReadableByAll = 0644;
 
 Status WriteError(const std::string& path, int error) {
   return Status::Refusal(KINGLET_IO_ERROR, "filter", path, "a file that can be written",
@@ -157,40 +152,18 @@ Result<Progressed> ReadProgress(const std::string& path, const std::string& head
   }
 }
 
-bool IsSameFile(int descriptor, const std::string& path) {
-  struct stat open {};
-  struct stat named {};
-  return ::fstat(descriptor, &open) == 0 && ::stat(path.c_str(), &named) == 0 &&
-         open.st_ino == named.st_ino && open.st_dev == named.st_dev;
-}
-
-// Closes the file, and so gives its lock back.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
-
 }  // namespace
 
 struct ScoreWriter::Contents {
-  std::unique_ptr<Descriptor> file;
+  system::File file;
   std::string part, path;
   Progressed progress;
 
-  Status Write(const std::string& text) const {
-    Output output(file->get());
-    output.Write(text);
-    if (output.Flush().ok() && system::Synchronise(file->get()) == 0) return {};
-    return WriteError(part, errno);
+  Status Write(const std::string& text) {
+    uint64_t written = 0;
+    int reason = file.Write(std::as_bytes(std::span(text)), written);
+    if (reason == 0) reason = file.Synchronise();
+    return reason == 0 ? Status() : WriteError(part, reason);
   }
 };
 
@@ -213,8 +186,8 @@ Status ScoreWriter::Finish(uint64_t bad_lines) {
   JsonLine last;
   last.Key("documents").Integer(documents()).Key("bad_lines").Integer(bad_lines);
   KINGLET_RETURN_IF_ERROR(contents_->Write(last.Finish()));
-  if (::rename(contents_->part.c_str(), contents_->path.c_str()) == 0) return {};
-  return WriteError(contents_->path, errno);
+  const int reason = system::Rename(contents_->part, contents_->path);
+  return reason == 0 ? Status() : WriteError(contents_->path, reason);
 }
 
 struct ScoreReader::Contents {
@@ -312,25 +285,23 @@ Result<ScoreFolder::Start> ScoreFolder::Begin(const std::string& input, const Fi
     KINGLET_ASSIGN_OR_RETURN(const bool has_scores, HasScores(path, present));
     std::error_code unknown;
     if (has_scores && present == header && !fs::exists(part, unknown)) return Start{};
-    auto file = std::make_unique<Descriptor>(
-        ::open(part.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, kReadableByAll));
-    if (file->get() < 0) return WriteError(part, errno);
-    if (::flock(file->get(), LOCK_EX | (waits ? 0 : LOCK_NB)) != 0) {
-      if (errno == EWOULDBLOCK) return Start{Claim::kBusy, std::nullopt};
-      if (errno == EINTR) continue;
-      return WriteError(part, errno);
+    system::File file;
+    if (const int reason = file.OpenToAppend(part, kReadableByAll)) {
+      return WriteError(part, reason);
+    }
+    if (const int reason = file.Lock(waits)) {
+      if (reason == EWOULDBLOCK) return Start{Claim::kBusy, std::nullopt};
+      return WriteError(part, reason);
     }
     // Meanwhile the process that had the lock may have finished the file.
-    if (!IsSameFile(file->get(), part)) continue;
+    if (!file.IsAt(part)) continue;
     KINGLET_ASSIGN_OR_RETURN(const bool is_finished, HasScores(path, present));
     if (is_finished && present == header) {
-      ::unlink(part.c_str());
+      system::Remove(part.c_str());
       return Start{};
     }
     KINGLET_ASSIGN_OR_RETURN(Progressed progress, ReadProgress(part, header));
-    if (::ftruncate(file->get(), static_cast<off_t>(progress.bytes)) != 0) {
-      return WriteError(part, errno);
-    }
+    if (const int reason = file.Shorten(progress.bytes)) return WriteError(part, reason);
     auto contents = std::make_unique<ScoreWriter::Contents>(
         ScoreWriter::Contents{std::move(file), part, path, progress});
     if (progress.bytes == 0) KINGLET_RETURN_IF_ERROR(contents->Write(header + "\n"));

@@ -18,6 +18,7 @@ namespace {
 // checksum in four, uses, last use and the size of the word before as numbers of seven bits a byte,
 // the word before, the word. All numbers are little-endian.
 constexpr std::string_view kFileStart = "kinglet words 1\n";
+constexpr uint32_t kOwnersAlone = 0600;  // a person's words
 // Three numbers and two words of characters of four bytes.
 constexpr size_t kUseStart = 6, kMostUse = size_t{3} * 5 + size_t{2} * 4 * UserWords::kMostLetters;
 // Room for a full list of the longest words.
@@ -99,7 +100,7 @@ Status UserWordsFile::Lock() {
   // After opening, before locking, another program may replace the file; its lock means nothing.
   constexpr int kMostTries = 16;
   for (int tries = 0; tries < kMostTries; ++tries) {
-    if (const int reason = file_.OpenToAppend(path_)) {
+    if (const int reason = file_.OpenToAppend(path_, kOwnersAlone)) {
       return Fail("file", "one to read and write", reason);
     }
     if (const int reason = file_.Lock()) {

@@ -61,8 +61,8 @@ TEST_F(System, FilesHaveNamesInUtf8) {
 
 TEST_F(System, OneFileHasTheLock) {
   system::File first, second;
-  ASSERT_EQ(first.OpenToAppend(Path("words")), 0);
-  ASSERT_EQ(second.OpenToAppend(Path("words")), 0);
+  ASSERT_EQ(first.OpenToAppend(Path("words"), 0600), 0);
+  ASSERT_EQ(second.OpenToAppend(Path("words"), 0600), 0);
   EXPECT_EQ(first.Lock(), 0);
   EXPECT_EQ(second.Lock(), EWOULDBLOCK);
   first.Close();
