@@ -1,6 +1,5 @@
 #include "tools/first_stage.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <numbers>
 #include <vector>
@@ -20,18 +19,11 @@ Result<FirstStage> FirstStage::Open(const std::string& path) {
 }
 
 double FirstStage::RankOf(std::string_view text) const {
-  const NgramSentenceScore score = model_->ScoreSentence(text);
-  double loss = -score.log10 * std::numbers::ln10;
-  constexpr std::string_view kBlanks = " \t\n\v\f\r";
-  for (size_t begin = 0; score.unknown > 0;) {
-    begin = text.find_first_not_of(kBlanks, begin);
-    if (begin == text.npos) break;
-    const std::string_view word = text.substr(begin, text.find_first_of(kBlanks, begin) - begin);
-    if (model_->IdOf(word) == model_->unknown_word()) {
-      loss -= letters_.LogProbability(typing::LowerLetters(word));
-    }
-    begin += word.size();
-  }
+  double spelling = 0;
+  const NgramSentenceScore score = model_->ScoreSentence(text, [&](std::string_view word) {
+    spelling -= letters_.LogProbability(typing::LowerLetters(word));
+  });
+  const double loss = spelling - score.log10 * std::numbers::ln10;
   return InBits(loss / static_cast<double>(text.size() + kEndOfLineSize.bytes));
 }
 

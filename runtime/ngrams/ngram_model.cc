@@ -274,7 +274,8 @@ NgramScore NgramModel::Score(const NgramState& before, uint32_t word, NgramState
   return score;
 }
 
-NgramSentenceScore NgramModel::ScoreSentence(std::string_view text) const {
+NgramSentenceScore NgramModel::ScoreSentence(
+    std::string_view text, const std::function<void(std::string_view)>& on_unknown) const {
   constexpr std::string_view kSpaces = " \t\n\v\f\r";
   NgramState state = SentenceBegin();
   NgramSentenceScore sum;
@@ -288,7 +289,10 @@ NgramSentenceScore NgramModel::ScoreSentence(std::string_view text) const {
   };
   for (size_t at = 0; (at = text.find_first_not_of(kSpaces, at)) != text.npos;) {
     const size_t end = std::min(text.find_first_of(kSpaces, at), text.size());
-    add(IdOf(text.substr(at, end - at)));
+    const std::string_view word = text.substr(at, end - at);
+    const uint32_t id = IdOf(word);
+    add(id);
+    if (id == unknown_ && on_unknown) on_unknown(word);
     at = end;
   }
   add(end_);

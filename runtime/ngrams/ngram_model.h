@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -70,8 +71,10 @@ class NgramModel {
   // The score of a word after `before`, and in `after` the state that follows; both may be one
   // object. REQUIRES: word < header().counts[0]; `before` is of this model.
   NgramScore Score(const NgramState& before, uint32_t word, NgramState& after) const;
-  // log10 p(words </s> | <s>) of the words that ASCII white space separates.
-  NgramSentenceScore ScoreSentence(std::string_view text) const;
+  // log10 p(words </s> | <s>) of the words that ASCII white space separates. `on_unknown`, if any,
+  // gets each unknown word.
+  NgramSentenceScore ScoreSentence(
+      std::string_view text, const std::function<void(std::string_view)>& on_unknown = {}) const;
 
  private:
   NgramModel(NgramLayout layout, PageMemory memory);
