@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "hwy/cache_control.h"
 #include "kernels/cpu/finish-inl.h"
 #include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/order-inl.h"
@@ -19,59 +20,116 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// Several vectors are multiplied, one after the other, with a part of the columns of kWidth rows,
-// which stays in the first-level cache. From one part to the next the sums of a vector are kept in
-// memory.
+// Several vectors are multiplied with a part of the columns of kWidth rows, which stays in the
+// first-level cache. From one part to the next the sums of a vector are kept in memory.
 constexpr size_t kGroupFloats = 8;
 constexpr size_t kPartColumns = 128;  // a multiple of 16, of which a tile of 1,024 is one
 // Sums of more tiles than these levels fold are computed vector by vector.
 constexpr size_t kLevelsOfMany = 4;
+// The sums that stay in registers, half of the registers.
+constexpr size_t kSumsInRegisters = HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM ? 16 : 8;
 
-// Calls done(i, sums) for each vector, with the result of OrderedColumns. prepare(base, count) is
-// called before the first of `count` <= kPartColumns columns from base on. REQUIRES: count <=
+// kWidth rows in memory, column by column: [columns][stride]. The columns of the next rows are at
+// first + next_rows; 0 where they are not in memory.
+struct ColumnsInMemory {
+  const float* first;
+  size_t stride, next_rows;
+};
+
+// Adds columns [begin, end) to the chains of kVectors vectors, [kVectors][kSumChains][kWidth]. Each
+// column is loaded once for all vectors: some of the chains of all of them are summed at a time.
+// That reads columns in strides, so the next part and the next rows are fetched ahead.
+// `columns` begins at column `begin`, a multiple of 16; with `fresh`, chains begin at zero.
+template <size_t kVectors>
+HWY_NOINLINE void AddColumnsOfMany(ColumnsInMemory columns, const RealVector* vectors, size_t begin,
+                                   size_t end, bool fresh, float* chains) {
+  const Floats d;
+  constexpr size_t kTogether = kSumsInRegisters / kVectors;
+  const float* x[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) x[v] = vectors[v].x + begin;
+  for (size_t j = 0; j < kSumChains; j += kTogether) {
+    hn::Vec<Floats> sums[kVectors][kTogether];
+    for (size_t v = 0; v < kVectors; ++v) {
+      for (size_t c = 0; c < kTogether; ++c) {
+        const float* const sum = chains + (v * kSumChains + j + c) * kWidth;
+        sums[v][c] = fresh ? hn::Zero(d) : hn::Load(d, sum);
+      }
+    }
+    const auto add = [&](size_t c, size_t i) HWY_ATTR {
+      const float* const at = columns.first + i * columns.stride;
+      hwy::Prefetch(at + kPartColumns * columns.stride);
+      FetchToSecondLevel(at + columns.next_rows, sizeof(float) * kPanelRows);
+      const auto column = InRegister(hn::Load(d, at));
+      for (size_t v = 0; v < kVectors; ++v) {
+        sums[v][c] = hn::MulAdd(column, hn::Set(d, x[v][i]), sums[v][c]);
+      }
+    };
+    size_t i = j;
+    for (; i - j + kSumChains <= end - begin; i += kSumChains) {
+      for (size_t c = 0; c < kTogether; ++c) add(c, i + c);
+    }
+    for (size_t c = 0; c < kTogether; ++c) {
+      if (i + c < end - begin) add(c, i + c);
+    }
+    for (size_t v = 0; v < kVectors; ++v) {
+      for (size_t c = 0; c < kTogether; ++c) {
+        hn::Store(sums[v][c], d, chains + (v * kSumChains + j + c) * kWidth);
+      }
+    }
+  }
+}
+
+// Calls done(i, sums) for each vector, with the result of OrderedColumns. columns(base, count)
+// gives the `count` <= kPartColumns columns from base on. REQUIRES: 32 <= n, and count <=
 // kGroupFloats.
-template <class D, class Prepare, class Column, class Done>
-HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t count, size_t n,
-                                     const Prepare& prepare, const Column& column,
-                                     const Done& done) {
-  if (n < kShortSum) {
-    prepare(0, n);
-    for (size_t v = 0; v < count; ++v) {
-      done(v, OrderedColumns(d, vectors[v].x, n, column));
-    }
-    return;
-  }
-  if (n >= kSumTile << kLevelsOfMany) {
-    for (size_t v = 0; v < count; ++v) {
-      done(v, OrderedColumns(d, vectors[v].x, n, prepare, column));
-    }
-    return;
-  }
-  constexpr size_t kVectorSize = hn::MaxLanes(D());
-  alignas(64) float waiting[kGroupFloats][kSumChains * kVectorSize];
-  PairwiseFold<D, kLevelsOfMany> tiles[kGroupFloats];
+template <class Columns, class Done>
+HWY_INLINE void OrderedColumnsOfMany(const RealVector* vectors, size_t count, size_t n,
+                                     const Columns& columns, const Done& done) {
+  const Floats d;
+  alignas(64) float chains[kGroupFloats][kSumChains * kWidth];
+  PairwiseFold<Floats, kLevelsOfMany> tiles[kGroupFloats];
   for (size_t begin = 0; begin < n; begin += kSumTile) {
     const size_t end = n - begin < kSumTile ? n : begin + kSumTile;
     for (size_t part = begin; part < end; part += kPartColumns) {
       const size_t part_end = end - part < kPartColumns ? end : part + kPartColumns;
-      prepare(part, part_end - part);
-      for (size_t v = 0; v < count; ++v) {
-        hn::Vec<D> chains[kSumChains];
-        for (size_t j = 0; j < kSumChains; ++j) {
-          chains[j] = part == begin ? hn::Zero(d) : hn::Load(d, waiting[v] + j * kVectorSize);
-        }
-        AddColumns(
-            d, vectors[v].x, part, part_end, [](size_t, size_t) {}, column, chains);
-        if (part_end == end) {
-          tiles[v].Push(FoldColumns(chains));
-        } else {
-          for (size_t j = 0; j < kSumChains; ++j)
-            hn::Store(chains[j], d, waiting[v] + j * kVectorSize);
-        }
-      }
+      const ColumnsInMemory of_part = columns(part, part_end - part);
+      const bool fresh = part == begin;
+      size_t v = 0;
+      const auto add = [&](auto vector_count) HWY_ATTR {
+        constexpr size_t kVectors = decltype(vector_count)::value;
+        AddColumnsOfMany<kVectors>(of_part, vectors + v, part, part_end, fresh, chains[v]);
+        v += kVectors;
+      };
+      if (count == kGroupFloats) add(std::integral_constant<size_t, kGroupFloats>());
+      if (v + 4 <= count) add(std::integral_constant<size_t, 4>());
+      if (v + 2 <= count) add(std::integral_constant<size_t, 2>());
+      if (v < count) add(std::integral_constant<size_t, 1>());
+    }
+    for (size_t v = 0; v < count; ++v) {
+      hn::Vec<Floats> sums[kSumChains];
+      for (size_t j = 0; j < kSumChains; ++j) sums[j] = hn::Load(d, chains[v] + j * kWidth);
+      tiles[v].Push(FoldColumns(sums));
     }
   }
   for (size_t v = 0; v < count; ++v) done(v, tiles[v].Total());
+}
+
+// Whether OrderedColumnsOfMany serves.
+HWY_INLINE bool TogetherInColumns(size_t count, size_t n) {
+  return count > 1 && n < kSumTile << kLevelsOfMany;
+}
+
+// The products of kWidth rows from `row` on with all vectors.
+template <class Weight, class Columns>
+HWY_INLINE void ProductOfMany(const RealVector* vectors, size_t count, const Weight& weight,
+                              size_t row, const Finish& finish, const Columns& columns) {
+  for (size_t begin = 0; begin < count; begin += kGroupFloats) {
+    const size_t group_size = count - begin < kGroupFloats ? count - begin : kGroupFloats;
+    OrderedColumnsOfMany(vectors + begin, group_size, weight.cols, columns,
+                         [&](size_t v, hn::Vec<Floats> sums) HWY_ATTR {
+                           FinishRows(finish, sums, row, weight.rows, vectors[begin + v].y);
+                         });
+  }
 }
 
 // The decoded weights of kWidth rows, some columns at a time.
@@ -113,9 +171,8 @@ class DecodedRows {
       });
     }
   }
-  HWY_INLINE hn::Vec<Floats> Column(size_t column) const {
-    return hn::Load(Floats(), columns_ + (column - base_) * kWidth);
-  }
+  HWY_INLINE const float* At(size_t column) const { return columns_ + (column - base_) * kWidth; }
+  HWY_INLINE hn::Vec<Floats> Column(size_t column) const { return hn::Load(Floats(), At(column)); }
 
  private:
   size_t row_;
@@ -163,18 +220,18 @@ HWY_NOINLINE void DecodedProductOfMany(const CodePanels& weight, const RealVecto
     const auto decode = [&](size_t base, size_t n) HWY_ATTR { rows.Decode(base, n); };
     const auto column = [&](size_t base, size_t offset)
                             HWY_ATTR { return rows.Column(base + offset); };
-    if (count == 1) {
-      FinishRows(finish, OrderedColumns(d, vectors->x, weight.cols, decode, column), row,
-                 weight.rows, vectors->y);
+    if (!TogetherInColumns(count, weight.cols)) {
+      for (size_t v = 0; v < count; ++v) {
+        const auto sums = OrderedColumns(d, vectors[v].x, weight.cols, decode, column);
+        FinishRows(finish, sums, row, weight.rows, vectors[v].y);
+      }
       continue;
     }
-    for (size_t begin = 0; begin < count; begin += kGroupFloats) {
-      const size_t group_size = count - begin < kGroupFloats ? count - begin : kGroupFloats;
-      OrderedColumnsOfMany(d, vectors + begin, group_size, weight.cols, decode, column,
-                           [&](size_t v, hn::Vec<Floats> sums) HWY_ATTR {
-                             FinishRows(finish, sums, row, weight.rows, vectors[begin + v].y);
-                           });
-    }
+    const auto decoded = [&](size_t base, size_t n) HWY_ATTR {
+      rows.Decode(base, n);
+      return ColumnsInMemory{rows.At(base), kWidth, 0};
+    };
+    ProductOfMany(vectors, count, weight, row, finish, decoded);
   }
 }
 
@@ -294,18 +351,17 @@ void RealProduct(const RealPanels& weight, const RealVector* vectors, size_t cou
         weight.values + row / kPanelRows * weight.cols * kPanelRows + row % kPanelRows;
     const auto column = [&](size_t base, size_t offset)
                             HWY_ATTR { return hn::Load(d, values + (base + offset) * kPanelRows); };
-    if (count == 1) {
-      FinishRows(finish, OrderedColumns(d, vectors->x, weight.cols, column), row, weight.rows,
-                 vectors->y);
+    if (!TogetherInColumns(count, weight.cols)) {
+      for (size_t v = 0; v < count; ++v) {
+        const auto sums = OrderedColumns(d, vectors[v].x, weight.cols, column);
+        FinishRows(finish, sums, row, weight.rows, vectors[v].y);
+      }
       continue;
     }
-    for (size_t begin = 0; begin < count; begin += kGroupFloats) {
-      const size_t group_size = count - begin < kGroupFloats ? count - begin : kGroupFloats;
-      OrderedColumnsOfMany(
-          d, vectors + begin, group_size, weight.cols, [](size_t, size_t) {}, column,
-          [&](size_t v, hn::Vec<Floats> sums)
-              HWY_ATTR { FinishRows(finish, sums, row, weight.rows, vectors[begin + v].y); });
-    }
+    const auto columns = [&](size_t base, size_t) HWY_ATTR {
+      return ColumnsInMemory{values + base * kPanelRows, kPanelRows, weight.cols * kPanelRows};
+    };
+    ProductOfMany(vectors, count, weight, row, finish, columns);
   }
 }
 
