@@ -42,6 +42,9 @@ class ConfigFile {
   // kind, naming file, key and line. An integer is a number too; a quoted number is a text.
   Result<int64_t> Integer(const std::string& key) const;
   Result<double> Number(const std::string& key) const;  // finite; also 1e-05 as Python prints it
+  Result<double> NumberOr(const std::string& key, double otherwise) const {
+    return Has(key) ? Number(key) : otherwise;
+  }
   Result<std::string> Text(const std::string& key) const;
   Result<bool> Boolean(const std::string& key) const;
   Result<std::vector<int64_t>> Integers(const std::string& key) const;

@@ -61,7 +61,7 @@ constexpr OptionTable kBertOptions = {
 // The settings of config.json.
 struct BertSettings : TransformerConfig {
   uint32_t inner = 0, segments = 0;
-  double epsilon = 1e-12;
+  double epsilon = 0;
   Activation activation = Activation::kGelu;
   bool tied = true;
 };
@@ -75,9 +75,7 @@ Result<BertSettings> ReadSettings(const ConfigFile& file) {
   KINGLET_ASSIGN_OR_RETURN(settings.inner, ReadSize(file, "intermediate_size", kMaxExtent));
   KINGLET_ASSIGN_OR_RETURN(settings.segments, ReadSize(file, "type_vocab_size", kMaxExtent));
   KINGLET_ASSIGN_OR_RETURN(settings.activation, ReadActivation(file, "hidden_act"));
-  if (file.Has("layer_norm_eps")) {
-    KINGLET_ASSIGN_OR_RETURN(settings.epsilon, file.Number("layer_norm_eps"));
-  }
+  KINGLET_ASSIGN_OR_RETURN(settings.epsilon, file.NumberOr("layer_norm_eps", 1e-12));
   KINGLET_ASSIGN_OR_RETURN(settings.tied, TiesWordTables(file));
   return settings;
 }

@@ -51,16 +51,11 @@ constexpr TransformerKeys kGpt2Keys = {"n_embd", "n_layer", "n_head", "n_positio
 
 TransformerLayer Gpt2Layer(Network& network, const std::string& prefix,
                            const TransformerSizes& sizes) {
-  const std::string qkv = prefix + "attn.c_attn.";
-  const TransformerLayer layer = AddTransformerLayer(network,
-                                                     {prefix + "ln_1.",
-                                                      qkv,
-                                                      {qkv},
-                                                      prefix + "attn.c_proj.",
-                                                      prefix + "ln_2.",
-                                                      prefix + "mlp.c_fc.",
-                                                      prefix + "mlp.c_proj."},
-                                                     sizes);
+  const std::string qkv = prefix + "attn.c_attn.", mlp = prefix + "mlp.";
+  const TransformerModules modules = {
+      prefix + "ln_1.", qkv,           {qkv},          prefix + "attn.c_proj.",
+      prefix + "ln_2.", mlp + "c_fc.", mlp + "c_proj."};
+  const TransformerLayer layer = AddTransformerLayer(network, modules, sizes);
   for (const char* mask : {"attn.bias", "attn.masked_bias"}) {
     network.ClaimUnshaped(prefix + mask, /*required=*/false);
   }
@@ -96,10 +91,7 @@ Result<LoadedModel> LoadGpt2(const FamilyInput& input) {
   decoder.window = sizes.positions;
   decoder.start = StreamStart::kMasked;
   decoder.norm_order = NormOrder::kPre;
-  decoder.epsilon = 1e-5;
-  if (file.Has("layer_norm_epsilon")) {
-    KINGLET_ASSIGN_OR_RETURN(decoder.epsilon, file.Number("layer_norm_epsilon"));
-  }
+  KINGLET_ASSIGN_OR_RETURN(decoder.epsilon, file.NumberOr("layer_norm_epsilon", 1e-5));
   decoder.activation = Activation::kTanhGelu;
   if (file.Has("activation_function")) {
     KINGLET_ASSIGN_OR_RETURN(decoder.activation, ReadActivation(file, "activation_function"));
