@@ -174,8 +174,8 @@ std::string Listed(const std::vector<std::string>& values) {
 
 }  // namespace
 
-Option& Option::Required() {
-  option_->required();
+Option& Option::Required(bool required) {
+  option_->required(required);
   return *this;
 }
 

@@ -26,7 +26,7 @@ class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
 
-  Option& Required();
+  Option& Required(bool required = true);
   // The placeholder of the value in the help: "FILE". "" for an operand, which has its own name.
   Option& Placeholder(const std::string& value);
   // Each mention of the option takes one value: operands may follow it.

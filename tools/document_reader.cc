@@ -1,7 +1,9 @@
 #include "tools/document_reader.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "converters/checkpoints/json_events.h"
 #include "format/message_text.h"
@@ -11,11 +13,43 @@
 namespace kinglet {
 namespace {
 
-// The text of one member in the top level of a JSON object.
+// Finds the text of one member, by the names on the way to it. Of members of one name the last one
+// counts.
+class MemberText {
+ public:
+  explicit MemberText(std::vector<std::string> path) : path_(std::move(path)) {}
+  std::optional<std::string> text;
+
+  void Name(uint64_t depth, const std::string& name) {
+    if (depth > path_.size()) return;
+    matched_ = std::min(matched_, depth - 1);
+    if (matched_ == depth - 1 && path_[depth - 1] == name) matched_ = depth;
+    if (matched_ == depth) text.reset();
+  }
+  void Text(uint64_t depth, const std::string& found) {
+    if (depth == path_.size() && matched_ == depth) text = found;
+  }
+
+ private:
+  std::vector<std::string> path_;
+  uint64_t matched_ = 0;  // the names that lead to the current value
+};
+
+std::vector<std::string> PathOf(std::string_view names) {
+  std::vector<std::string> path;
+  for (size_t end; (end = names.find('.')) != names.npos; names.remove_prefix(end + 1)) {
+    path.emplace_back(names.substr(0, end));
+  }
+  path.emplace_back(names);
+  return path;
+}
+
+// The texts of the members of a JSON object that a format names.
 class MemberReader final : public JsonEvents {
  public:
-  explicit MemberReader(const std::string& field) : field_(field) {}
-  std::optional<std::string> text;
+  explicit MemberReader(const DocumentFormat& format)
+      : field({format.field}), route(PathOf(format.route)), has_route_(!format.route.empty()) {}
+  MemberText field, route;
   bool is_object = false, broken = false, annotated = false, has_members = false;
 
   bool BeginObject() override {
@@ -23,9 +57,10 @@ class MemberReader final : public JsonEvents {
     return Open();
   }
   bool Name(std::string& name) override {
+    field.Name(depth_, name);
+    if (has_route_) route.Name(depth_, name);
     if (depth_ != 1) return true;
     has_members = true;
-    at_field_ = name == field_;
     annotated = annotated || name == "kinglet";
     return true;
   }
@@ -33,7 +68,8 @@ class MemberReader final : public JsonEvents {
   bool BeginList() override { return Open(); }
   bool EndList() override { return Close(); }
   bool Text(std::string& found) override {
-    if (depth_ == 1 && at_field_) text = std::move(found);
+    field.Text(depth_, found);
+    if (has_route_) route.Text(depth_, found);
     return true;
   }
   bool Number(std::optional<uint64_t> /*number*/) override { return true; }
@@ -50,9 +86,8 @@ class MemberReader final : public JsonEvents {
     --depth_;
     return true;
   }
-  const std::string& field_;
+  const bool has_route_;
   uint64_t depth_ = 0;
-  bool at_field_ = false;
 };
 
 }  // namespace
@@ -93,7 +128,7 @@ Status DocumentReader::FindText(Document& document) const {
     document.text = json;
     return {};
   }
-  MemberReader reader(format_.field);
+  MemberReader reader(format_);
   ReadJson(json, reader);
   const auto refuse = [&](const std::string& expected, const std::string& found) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, name(), Numbered("line", document.line_number),
@@ -104,7 +139,7 @@ Status DocumentReader::FindText(Document& document) const {
     return refuse("a JSON object (--skip-bad omits other lines)",
                   why.empty() ? Quoted(json.substr(0, std::min<size_t>(json.size(), 64))) : why);
   }
-  if (!reader.text) {
+  if (!reader.field.text) {
     return refuse("an object with a text \"" + format_.field +
                       "\" (--field names another, --skip-bad omits lines without it)",
                   Quoted(json.substr(0, std::min<size_t>(json.size(), 64))));
@@ -112,7 +147,8 @@ Status DocumentReader::FindText(Document& document) const {
   if (format_.annotated && reader.annotated) {
     return refuse("an object without \"kinglet\", which --annotate adds", "one that has it");
   }
-  document.text = std::move(*reader.text);
+  document.text = std::move(*reader.field.text);
+  document.route = std::move(reader.route.text);
   document.has_members = reader.has_members;
   return {};
 }

@@ -14,16 +14,18 @@
 namespace kinglet {
 
 struct DocumentFormat {
-  std::string field;       // the JSON member with the text; "" means plain text
+  std::string field;  // the JSON member with the text; "" means plain text
+  std::string route;  // the member that chooses a model, as "metadata.language"; "" means one model
   bool annotated = false;  // lines will get a member "kinglet", which they may not have
   bool skip_bad = false;   // lines that cannot be read are counted, not refused
 };
 
 struct Document {
-  uint64_t line_number = 0;  // from 1
-  std::string line;          // all bytes of the line but "\n"
-  std::string text;          // the document itself (runtime/text/plain_text.h)
-  bool has_members = false;  // of a JSON object: whether it is not {}
+  uint64_t line_number = 0;          // from 1
+  std::string line;                  // all bytes of the line but "\n"
+  std::string text;                  // the document itself (runtime/text/plain_text.h)
+  std::optional<std::string> route;  // the text of the member that chooses a model
+  bool has_members = false;          // of a JSON object: whether it is not {}
 };
 
 class DocumentReader {

@@ -30,6 +30,9 @@ struct DocumentLoss {
   double unknown_sum = 0;  // of those of unknown words
   double spelling = 0;     // negative log-probability of the unknown words' letters
   TextSize size = {};      // of the text and its end
+  // The model, of several; or no model, and nothing else is known.
+  static constexpr uint32_t kNoRoute = UINT32_MAX;
+  uint32_t route = 0;
   double nll() const { return sum / static_cast<double>(scored); }  // NaN if nothing was scored
   double perplexity() const;
 };

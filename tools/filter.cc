@@ -19,6 +19,7 @@
 #include "format/message_text.h"
 #include "tools/commands.h"
 #include "tools/document_reader.h"
+#include "tools/document_routes.h"
 #include "tools/document_scorer.h"
 #include "tools/filtered_parts.h"
 #include "tools/first_stage.h"
@@ -40,16 +41,22 @@ constexpr uint64_t kLeastTokens = 3;
 
 struct FilterOptions {
   RunOptions run;
-  std::vector<std::string> files = {"-"};
+  std::vector<std::string> files;
   std::optional<double> max_perplexity, min_perplexity, percentile;
   std::optional<double> max_oov;
   std::optional<uint64_t> min_tokens;
   std::string field, reference, folder, scores_out, cut_from, buckets, rank_by, progress, stage1;
   std::optional<double> keep;
+  std::string route, unrouted;
   bool annotate = false, skip_bad = false;
   DocumentBlocks blocks;
 
-  DocumentFormat format() const { return {field, annotate, skip_bad}; }
+  RouteOptions routes() const {
+    if (route.empty()) return {};
+    const size_t end = route.find('=');
+    return {route.substr(0, end), route.substr(end + 1), unrouted.empty() || unrouted == "refuse"};
+  }
+  DocumentFormat format() const { return {field, routes().member, annotate, skip_bad}; }
   // Without a bound every document is only annotated.
   bool is_bounded() const {
     return max_perplexity || min_perplexity || percentile || max_oov || min_tokens ||
@@ -89,12 +96,28 @@ class Median {
   uint64_t total_ = 0;
 };
 
-struct FilterCounts {
-  uint64_t documents = 0, written = 0, bad_lines = 0, tokens = 0, unknown_tokens = 0;
-  // Omitted documents, by the first reason.
-  uint64_t unknown = 0, few_tokens = 0, first_stage = 0, perplexity = 0;
-  std::vector<uint64_t> buckets;
+// Of the documents that a model scores.
+struct RouteCounts {
+  uint64_t documents = 0, written = 0, tokens = 0, unknown_tokens = 0;
   Median all, kept;
+
+  void Count(const DocumentLoss& loss, double rank) {
+    ++documents;
+    tokens += loss.scored;
+    unknown_tokens += loss.unknown;
+    all.Add(rank);
+  }
+  double UnknownShare() const {
+    return static_cast<double>(unknown_tokens) / static_cast<double>(tokens);
+  }
+};
+
+struct FilterCounts : RouteCounts {
+  uint64_t bad_lines = 0, unrouted = 0;
+  // Omitted documents, by the first reason.
+  uint64_t no_model = 0, unknown = 0, few_tokens = 0, first_stage = 0, perplexity = 0;
+  std::vector<uint64_t> buckets;
+  std::vector<RouteCounts> routes;
 };
 
 using DocumentSink = std::function<Status(const Document&, const DocumentLoss&)>;
@@ -136,24 +159,26 @@ std::vector<std::string> BucketNames(size_t thresholds) {
 
 class Filter {
  public:
-  Filter(const FilterOptions& options, std::vector<double> percents, const Model& model,
-         DocumentScorer& scorer, std::optional<FirstStage> first_stage, Console& console)
+  Filter(const FilterOptions& options, std::vector<double> percents, DocumentRoutes& routes,
+         std::optional<FirstStage> first_stage, Console& console)
       : options_(options),
         percents_(std::move(percents)),
-        model_(model),
-        scorer_(scorer),
+        routes_(routes),
         first_stage_(std::move(first_stage)),
         console_(console),
         scores_(options.scores_out.empty() ? options.cut_from : options.scores_out, ScoreRun()) {
     if (!options_.buckets.empty()) names_ = BucketNames(percents_.size());
+    if (!names_.empty() && options_.unrouted == "keep") names_.emplace_back("unrouted");
     counts_.buckets.resize(names_.size());
+    counts_.routes.resize(routes_.size());
+    thresholds_.resize(routes_.size());
   }
 
   Status Run() {
     Progress progress(ProgressFormOf(options_.progress, console_));
     const bool shares_terminal =
         options_.progress.empty() && console_.out_is_terminal && options_.folder.empty();
-    scorer_.OnProgress([&, shares_terminal](uint64_t tokens) {
+    routes_.OnProgress([&, shares_terminal](uint64_t tokens) {
       tokens_scored_ = tokens;
       if (!shares_terminal) progress.Report(tokens);
     });
@@ -181,7 +206,10 @@ class Filter {
       PrintNote("n-gram model: bits_per_byte at most " + ShortNumber(first_threshold_) + ", in " +
                 ShortNumber(first_seconds_) + " s");
     }
-    PrintNote(ScoreText());
+    for (size_t route = 0; route < routes_.size(); ++route) {
+      if (HasRoutes() && counts_.routes[route].documents > 0) PrintNote(RouteText(route));
+    }
+    if (!HasRoutes()) PrintNote(ScoreText(counts_, 0));
     std::string speed = Grouped(counts_.documents) + " documents in " + ShortNumber(seconds) +
                         " s: " + ShortNumber(static_cast<double>(counts_.documents) / seconds) +
                         " documents per second";
@@ -196,7 +224,7 @@ class Filter {
 
   Losses Scorer() {
     return [this](const std::string& name, std::span<const Document> documents) {
-      return scorer_.Score(name, documents, [this](const Document& document) {
+      return routes_.Score(name, documents, [this](const Document& document) {
         return first_stage_ && !(first_stage_->RankOf(document.text) <= first_threshold_);
       });
     };
@@ -236,15 +264,29 @@ class Filter {
     };
   }
 
-  bool AreRanked(const DocumentLoss& loss) const {
-    return !HasFewTokens(loss) && !HasManyUnknown(loss);
+  bool HasRoutes() const { return !options_.route.empty(); }
+  bool IsRanked(const DocumentLoss& loss) const {
+    return loss.route != DocumentLoss::kNoRoute && !HasFewTokens(loss) && !HasManyUnknown(loss);
+  }
+  // Refuses a document that would have no rank: those that were ranked have other values.
+  Status RequireRank(const std::string& name, const Document& document,
+                     const DocumentLoss& loss) const {
+    if (!options_.has_ranks() || !IsRanked(loss) || !thresholds_[loss.route].empty()) return {};
+    return Status::Refusal(
+        KINGLET_INVALID_ARGUMENT, name, Numbered("line", document.line_number),
+        "a document whose \"" + options_.routes().member + "\" some documents of " +
+            (options_.reference.empty() ? options_.cut_from : options_.reference) + " have, too",
+        Quoted(routes_.ValueOf(loss.route)));
   }
 
   // The nearest ranks: the smallest values that P percent of the documents do not exceed.
   Status FindThresholds() {
-    std::vector<double> ranks;
+    std::vector<std::vector<double>> ranks(routes_.size());
+    bool are_some = false;
     const auto add = [&](const DocumentLoss& loss) {
-      if (AreRanked(loss)) ranks.push_back(RankOf(loss, options_.rank()));
+      if (!IsRanked(loss)) return;
+      ranks[loss.route].push_back(RankOf(loss, options_.rank()));
+      are_some = true;
     };
     if (!options_.cut_from.empty()) {
       KINGLET_RETURN_IF_ERROR(scores_.ForEach(add));
@@ -259,12 +301,17 @@ class Filter {
         }));
       }
     }
-    if (ranks.empty()) {
+    if (!are_some) {
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, "filter",
                              options_.percentile ? "--percentile" : "--buckets",
                              "documents that --min-tokens and --max-oov keep", "none");
     }
-    for (const double percent : percents_) thresholds_.push_back(NearestRank(ranks, percent));
+    for (size_t route = 0; route < ranks.size(); ++route) {
+      if (ranks[route].empty()) continue;
+      for (const double percent : percents_) {
+        thresholds_[route].push_back(NearestRank(ranks[route], percent));
+      }
+    }
     return {};
   }
 
@@ -290,9 +337,11 @@ class Filter {
   }
   // The bucket of a document. Without buckets those up to the percentile have 0.
   size_t BucketOf(const DocumentLoss& loss) const {
+    if (loss.route == DocumentLoss::kNoRoute) return names_.empty() ? 0 : names_.size() - 1;
     const double rank = RankOf(loss, options_.rank());
     size_t bucket = 0;
-    while (bucket < thresholds_.size() && !IsWithin(rank, thresholds_[bucket])) ++bucket;
+    const std::vector<double>& thresholds = thresholds_[loss.route];
+    while (bucket < thresholds.size() && !IsWithin(rank, thresholds[bucket])) ++bucket;
     return bucket;
   }
   // The tail has what the first stage omits.
@@ -308,6 +357,11 @@ class Filter {
 
   // Whether the document is kept. Counts the document, or the reason to omit it.
   bool Passes(const DocumentLoss& loss) {
+    if (loss.route == DocumentLoss::kNoRoute) {
+      const bool is_kept = options_.unrouted == "keep";
+      ++(is_kept ? counts_.written : counts_.no_model);
+      return is_kept;
+    }
     uint64_t& count = HasFewTokens(loss)           ? counts_.few_tokens
                       : HasManyUnknown(loss)       ? counts_.unknown
                       : IsOmittedFirst(loss)       ? counts_.first_stage
@@ -318,24 +372,45 @@ class Filter {
   }
 
   void Count(const DocumentLoss& loss) {
-    ++counts_.documents;
-    counts_.tokens += loss.scored;
-    counts_.unknown_tokens += loss.unknown;
-    counts_.all.Add(RankOf(loss, options_.rank()));
+    if (loss.route == DocumentLoss::kNoRoute) {
+      ++counts_.documents;
+      ++counts_.unrouted;
+      return;
+    }
+    const double rank = RankOf(loss, options_.rank());
+    counts_.Count(loss, rank);
+    if (HasRoutes()) counts_.routes[loss.route].Count(loss, rank);
+  }
+  void CountKept(const DocumentLoss& loss) {
+    if (loss.route == DocumentLoss::kNoRoute) return;
+    const double rank = RankOf(loss, options_.rank());
+    counts_.kept.Add(rank);
+    ++counts_.routes[loss.route].written;
+    counts_.routes[loss.route].kept.Add(rank);
   }
 
-  // The document with its scores as its member "kinglet".
-  std::string Annotated(const Document& document, const DocumentLoss& loss) const {
-    JsonLine line(NumberDigits(model_));
-    if (options_.field.empty()) line.Key("text").Text(document.line);
-    line.Key("kinglet").BeginObject().Key("ppl").Number(loss.perplexity());
+  void AddScores(const DocumentLoss& loss, JsonLine& line) const {
+    line.Key("ppl").Number(loss.perplexity());
     line.Key("nll").Number(loss.nll()).Key("tokens").Integer(loss.scored);
     line.Key("oov").Integer(loss.unknown);
     for (const RankBy by : {RankBy::kBitsPerByte, RankBy::kWordPerplexity}) {
       line.Key(kRankNames[static_cast<size_t>(by)]).Number(RankOf(loss, by));
     }
     if (!names_.empty()) line.Key("bucket").Text(names_[BucketOf(loss)]);
-    std::string member = line.EndObject().Finish();
+  }
+
+  // The document with its scores as its member "kinglet", or null.
+  std::string Annotated(const Document& document, const DocumentLoss& loss) const {
+    JsonLine line(NumberDigits(routes_.ModelOf(0)));
+    if (options_.field.empty()) line.Key("text").Text(document.line);
+    line.Key("kinglet");
+    if (loss.route == DocumentLoss::kNoRoute) {
+      line.Null();
+    } else {
+      AddScores(loss, line.BeginObject());
+      line.EndObject();
+    }
+    std::string member = line.Finish();
     if (options_.field.empty()) return member;
     std::string text = document.line.substr(0, document.line.rfind('}'));
     return text + (document.has_members ? "," : "") + member.substr(1);
@@ -356,17 +431,22 @@ class Filter {
       return std::vector<DocumentLoss>(some.begin(), some.end());
     };
   }
-  static Losses ReadLosses(ScoreReader reader) {
-    return [scores = std::make_shared<ScoreReader>(std::move(reader))](
+  Losses ReadLosses(ScoreReader reader) {
+    return [this, scores = std::make_shared<ScoreReader>(std::move(reader))](
                const std::string& name,
                std::span<const Document> documents) -> Result<std::vector<DocumentLoss>> {
       std::vector<DocumentLoss> losses;
       for (const Document& document : documents) {
+        KINGLET_ASSIGN_OR_RETURN(const uint32_t route, routes_.RouteOf(name, document));
+        if (route == DocumentLoss::kNoRoute) {
+          losses.push_back({.route = route});
+          continue;
+        }
         std::optional<ScoredLine> scored;
         do {
           KINGLET_ASSIGN_OR_RETURN(scored, scores->Next());
         } while (scored && scored->line_number < document.line_number);
-        if (!scored || scored->line_number != document.line_number) {
+        if (!scored || scored->line_number != document.line_number || scored->loss.route != route) {
           return Status::Refusal(KINGLET_INVALID_ARGUMENT, name,
                                  Numbered("line", document.line_number),
                                  "a document that has scores", "one without (score it again)");
@@ -392,8 +472,9 @@ class Filter {
         const Document& document = documents[i];
         const DocumentLoss& loss = found[i];
         Count(loss);
+        KINGLET_RETURN_IF_ERROR(RequireRank(options_.files[file], document, loss));
         if (!Passes(loss)) continue;
-        counts_.kept.Add(RankOf(loss, options_.rank()));
+        CountKept(loss);
         const size_t bucket = names_.empty() ? 0 : BucketOf(loss);
         if (!names_.empty()) ++counts_.buckets[bucket];
         KINGLET_RETURN_IF_ERROR(
@@ -411,7 +492,16 @@ class Filter {
   // All options that determine the scores, but the backend.
   std::string ScoreRun() const {
     JsonLine line;
-    line.Key("digest").Text(model_.file().digest()).Key("field").Text(options_.field);
+    if (HasRoutes()) {
+      line.Key("route").Text(options_.routes().member).Key("models").BeginObject();
+      for (size_t route = 0; route < routes_.size(); ++route) {
+        line.Key(routes_.ValueOf(route)).Text(routes_.ModelOf(route).file().digest());
+      }
+      line.EndObject();
+    } else {
+      line.Key("digest").Text(routes_.ModelOf(0).file().digest());
+    }
+    line.Key("field").Text(options_.field);
     line.Key("skip_bad").Boolean(options_.skip_bad);
     line.Key("block").Integer(options_.blocks.block.value_or(0));
     return line.Key("context").Integer(options_.blocks.context).Finish();
@@ -420,7 +510,7 @@ class Filter {
   // All options that determine the bytes written.
   std::string RunLine() const {
     JsonLine line(std::numeric_limits<double>::max_digits10);
-    line.Key("scores").Object(ScoreRun()).Key("backend").Text(model_.backend().name);
+    line.Key("scores").Object(ScoreRun()).Key("backend").Text(routes_.ModelOf(0).backend().name);
     const auto number = [&line](const char* key, const std::optional<double>& value) {
       line.Key(key).Number(value.value_or(std::nan("")));
     };
@@ -432,8 +522,14 @@ class Filter {
     if (first_stage_) line.Key("first_threshold").Number(first_threshold_);
     line.Key("rank_by").Text(kRankNames[static_cast<size_t>(options_.rank())]);
     line.Key("thresholds").BeginArray();
-    for (const double threshold : thresholds_) line.Number(threshold);
-    line.EndArray().Key("buckets").Boolean(!names_.empty());
+    for (const std::vector<double>& of_route : thresholds_) {
+      line.BeginArray();
+      for (const double threshold : of_route) line.Number(threshold);
+      line.EndArray();
+    }
+    line.EndArray();
+    if (HasRoutes()) line.Key("unrouted").Text(options_.unrouted);
+    line.Key("buckets").Boolean(!names_.empty());
     return line.Key("annotate").Boolean(options_.annotate).Finish();
   }
 
@@ -506,6 +602,7 @@ class Filter {
       std::vector<ScoredLine> lines;
       for (size_t i = 0; i < documents.size(); ++i) {
         Count(losses[i]);
+        if (losses[i].route == DocumentLoss::kNoRoute) continue;
         lines.push_back({documents[i].line_number, losses[i]});
       }
       return writer.Append(lines);
@@ -520,7 +617,9 @@ class Filter {
 
   std::string OutcomeText() const {
     if (!options_.scores_out.empty()) {
-      return Grouped(counts_.documents) + " documents were scored into " + options_.scores_out;
+      return Grouped(counts_.documents - counts_.unrouted) + " documents were scored into " +
+             options_.scores_out +
+             (counts_.unrouted > 0 ? "; " + Grouped(counts_.unrouted) + " have no model" : "");
     }
     std::string text =
         Grouped(counts_.written) + " of " + Grouped(counts_.documents) + " documents were written";
@@ -534,6 +633,7 @@ class Filter {
     };
     char share[32];
     std::snprintf(share, sizeof(share), "%g", options_.most_oov());
+    add(counts_.no_model, " without a model (--unrouted drop)");
     add(counts_.few_tokens,
         " for few tokens (--min-tokens " + std::to_string(options_.least_tokens()) + ")");
     add(counts_.unknown, " for unknown words (--max-oov " + std::string(share) + ")");
@@ -543,39 +643,62 @@ class Filter {
     return text;
   }
 
-  double UnknownShare() const {
-    return static_cast<double>(counts_.unknown_tokens) / static_cast<double>(counts_.tokens);
+  std::string RouteText(size_t route) const {
+    const RouteCounts& counts = counts_.routes[route];
+    std::string text = options_.routes().member + " " + Quoted(routes_.ValueOf(route)) + ": ";
+    if (options_.scores_out.empty()) text += Grouped(counts.written) + " of ";
+    return text + Grouped(counts.documents) + " documents; " + ScoreText(counts, route);
   }
 
-  std::string ScoreText() const {
+  std::string ScoreText(const RouteCounts& counts, size_t route) const {
     std::string text = kRankNames[static_cast<size_t>(options_.rank())];
-    for (size_t i = 0; i < thresholds_.size(); ++i) {
-      text += (i == 0 ? ": at most " : ", ") + ShortNumber(thresholds_[i]);
+    const std::vector<double>& thresholds = thresholds_[route];
+    for (size_t i = 0; i < thresholds.size(); ++i) {
+      text += (i == 0 ? ": at most " : ", ") + ShortNumber(thresholds[i]);
     }
-    text += thresholds_.empty() ? ": median " : "; median ";
-    text += ShortNumber(counts_.all.Value());
-    if (counts_.written > 0) text += ", of the written " + ShortNumber(counts_.kept.Value());
-    return text + "; " + ShortNumber(100 * UnknownShare()) + " % of the tokens are unknown words";
+    text += thresholds.empty() ? ": median " : "; median ";
+    text += ShortNumber(counts.all.Value());
+    if (counts.written > 0) text += ", of the written " + ShortNumber(counts.kept.Value());
+    return text + "; " + ShortNumber(100 * counts.UnknownShare()) +
+           " % of the tokens are unknown words";
+  }
+
+  void AddThresholds(size_t route, JsonLine& line) const {
+    const std::vector<double>& thresholds = thresholds_[route];
+    line.Key("cut");
+    if (thresholds.size() == 1) {
+      line.Number(thresholds[0]);
+    } else if (thresholds.empty()) {
+      line.Null();
+    } else {
+      line.BeginArray();
+      for (const double threshold : thresholds) line.Number(threshold);
+      line.EndArray();
+    }
   }
 
   std::string SummaryLine(double seconds, double rate) const {
     JsonLine line;
     line.Key("documents").Integer(counts_.documents).Key("kept").Integer(counts_.written);
-    line.Key("cut");
-    if (thresholds_.size() == 1) {
-      line.Number(thresholds_[0]);
-    } else if (thresholds_.empty()) {
-      line.Null();
-    } else {
-      line.BeginArray();
-      for (const double threshold : thresholds_) line.Number(threshold);
-      line.EndArray();
-    }
-    line.Key("oov_share").Number(UnknownShare()).Key("tokens_per_s").Number(rate);
+    if (!HasRoutes()) AddThresholds(0, line);
+    line.Key("oov_share").Number(counts_.UnknownShare()).Key("tokens_per_s").Number(rate);
     line.Key("documents_per_s").Number(static_cast<double>(counts_.documents) / seconds);
     line.Key("rank_by").Text(kRankNames[static_cast<size_t>(options_.rank())]);
     line.Key("median").Number(counts_.all.Value());
     line.Key("median_kept").Number(counts_.kept.Value());
+    if (HasRoutes()) {
+      line.Key("routes").BeginObject();
+      for (size_t route = 0; route < routes_.size(); ++route) {
+        const RouteCounts& counts = counts_.routes[route];
+        line.Key(routes_.ValueOf(route)).BeginObject().Key("documents").Integer(counts.documents);
+        line.Key("kept").Integer(counts.written);
+        AddThresholds(route, line);
+        line.Key("oov_share").Number(counts.UnknownShare());
+        line.Key("median").Number(counts.all.Value());
+        line.Key("median_kept").Number(counts.kept.Value()).EndObject();
+      }
+      line.EndObject().Key("unrouted").Integer(counts_.unrouted);
+    }
     if (!names_.empty()) {
       line.Key("buckets").BeginObject();
       for (size_t i = 0; i < names_.size(); ++i) {
@@ -594,14 +717,13 @@ class Filter {
 
   const FilterOptions& options_;
   const std::vector<double> percents_;
-  const Model& model_;
-  DocumentScorer& scorer_;
+  DocumentRoutes& routes_;
   const std::optional<FirstStage> first_stage_;
   double first_threshold_ = 0, first_seconds_ = 0;
   Console& console_;
   const ScoreFolder scores_;
   std::vector<std::string> names_;                // of buckets
-  std::vector<double> thresholds_;                // for each of percents_
+  std::vector<std::vector<double>> thresholds_;   // by route: for each of percents_
   std::vector<std::vector<DocumentLoss>> known_;  // by file: what was scored for thresholds_
   uint64_t tokens_scored_ = 0;
   FilterCounts counts_;
@@ -632,17 +754,15 @@ Result<std::vector<double>> PercentsOf(const FilterOptions& options) {
 }
 
 Status RunFilter(const FilterOptions& options, Console& console) {
-  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
-  KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "filter"));
-  KINGLET_ASSIGN_OR_RETURN(DocumentScorer scorer,
-                           DocumentScorer::Create(model, options.run, options.blocks));
+  KINGLET_ASSIGN_OR_RETURN(DocumentRoutes routes,
+                           DocumentRoutes::Open(options.run, options.blocks, options.routes()));
   KINGLET_ASSIGN_OR_RETURN(std::vector<double> percents, PercentsOf(options));
   const auto begin = std::chrono::steady_clock::now();
   std::optional<FirstStage> first_stage;
   if (!options.stage1.empty()) {
     KINGLET_ASSIGN_OR_RETURN(first_stage, FirstStage::Open(options.stage1));
   }
-  Filter filter(options, std::move(percents), *model, scorer, std::move(first_stage), console);
+  Filter filter(options, std::move(percents), routes, std::move(first_stage), console);
   KINGLET_RETURN_IF_ERROR(filter.Run());
   KINGLET_RETURN_IF_ERROR(console.out.Flush());
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
@@ -650,7 +770,36 @@ Status RunFilter(const FilterOptions& options, Console& console) {
   return {};
 }
 
-Status CheckFilter(const FilterOptions& options) {
+// With a route no operand is a model.
+Status ChooseFiles(FilterOptions& options) {
+  std::string& model = options.run.model;
+  if (options.route.empty() && model.empty()) {
+    return UsageError("filter", "M.kgl (model file), or --route", "none");
+  }
+  if (!options.route.empty() && !model.empty()) {
+    options.files.insert(options.files.begin(), std::exchange(model, ""));
+  }
+  if (options.files.empty()) options.files.emplace_back("-");
+  return {};
+}
+
+Status CheckRoute(const FilterOptions& options) {
+  if (options.route.empty()) return {};
+  const size_t end = options.route.find('=');
+  if (end == 0 || end >= options.route.size() - 1) {
+    return UsageError("--route", "NAME=MODELS.json", Quoted(options.route));
+  }
+  if (options.field.empty()) return UsageError("--route", "--field NAME", "lines of plain text");
+  if (options.files.front().ends_with(".kgl")) {
+    return UsageError("--route", "FILES only, as MODELS.json names the models",
+                      options.files.front());
+  }
+  return {};
+}
+
+Status CheckFilter(FilterOptions& options) {
+  KINGLET_RETURN_IF_ERROR(ChooseFiles(options));
+  KINGLET_RETURN_IF_ERROR(CheckRoute(options));
   const bool makes_scores = !options.scores_out.empty(), has_scores = !options.cut_from.empty();
   if (!options.is_bounded() && !options.annotate && !makes_scores) {
     return UsageError("filter",
@@ -708,6 +857,7 @@ Command AddFilter(Arguments& program) {
   Arguments filter =
       program.AddSubcommand("filter", "Keep the documents whose perplexity is in a range");
   AddModelChoice(filter, options->run);
+  filter.Get("M.kgl").Required(false).Help("model file; none with --route");
   filter.Add("FILES", options->files, "one document a line (default: standard input)")
       .Placeholder(kFileOrStandardInput);
   filter.Add("--max-ppl", options->max_perplexity, "keep documents of at most this perplexity")
@@ -766,6 +916,15 @@ Command AddFilter(Arguments& program) {
       .Excludes(reference);
   filter.Add("--field", options->field, "read JSON Lines; the member NAME is the document")
       .Placeholder("NAME");
+  Option route = filter.Add("--route", options->route,
+                            "choose each document's model by its member NAME (a.b: b in a): "
+                            "{\"VALUE\":\"M.kgl\",..}; percentiles are of each value");
+  route.Placeholder("NAME=MODELS.json").Excludes(stage1);
+  filter
+      .Add("--unrouted", options->unrouted,
+           "what becomes of documents without a model (default: refuse)")
+      .OneOf({"refuse", "keep", "drop"})
+      .Needs(route);
   filter.AddFlag("--annotate", options->annotate,
                  "write JSON Lines with {\"kinglet\":{\"ppl\":..,\"nll\":..,\"tokens\":..,"
                  "\"oov\":..,..}} added");

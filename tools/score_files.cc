@@ -44,6 +44,7 @@ std::string TextOf(const ScoredLine& scored) {
   line.Key("oov").Integer(loss.unknown).Key("nll_sum").Number(loss.sum);
   line.Key("oov_nll_sum").Number(loss.unknown_sum).Key("spelling").Number(loss.spelling);
   line.Key("words").Integer(loss.size.words).Key("bytes").Integer(loss.size.bytes);
+  if (loss.route != 0) line.Key("route").Integer(loss.route);
   return line.Finish();
 }
 
@@ -67,6 +68,7 @@ class Fields {
       Fail();
     }
   }
+  std::string_view rest() const { return rest_; }
   bool TookAll() const { return ok_ && rest_ == "}"; }
 
  private:
@@ -87,6 +89,7 @@ std::optional<ScoredLine> ParseLine(std::string_view text) {
   fields.Take(",\"spelling\":", loss.spelling);
   fields.Take(",\"words\":", loss.size.words);
   fields.Take(",\"bytes\":", loss.size.bytes);
+  if (fields.rest() != "}") fields.Take(",\"route\":", loss.route);
   return fields.TookAll() ? std::optional(scored) : std::nullopt;
 }
 

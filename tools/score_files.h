@@ -6,6 +6,9 @@
 //    "bytes":51}                                          a line for each document
 //   {"documents":N,"bad_lines":0}
 //
+// With several models a line ends with "route":N, but for N = 0: the model, of those that "run"
+// lists. A document without a model has no line.
+//
 // Until it is complete the file is kinglet-scores.NAME.part. A process holds a lock on it, another
 // one takes another input, and a process that starts later continues after its last whole line.
 #ifndef KINGLET_TOOLS_SCORE_FILES_H_

@@ -80,6 +80,7 @@ void WriteFiles(const CommandFolder& folder) {
   folder.Write("counts.txt", "the 12\nw3 4\nw5 1\n");
   EXPECT_EQ(folder.Run("compress model.kgl text.txt -o archive.kz").exit_status, 0);
   folder.Write("documents.jsonl", "{\"text\":\"the w3\\nw4\"}\n");
+  folder.Write("models.json", R"({"en":"model.kgl"})");
   folder.Write("source.txt", "s4 s5 s6\n");
   folder.Write("source_ids.txt", "4 5 6\n");
   folder.Write("target.txt", "t4 t5 t6\n");

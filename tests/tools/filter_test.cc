@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <map>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/transformer_builder.h"
@@ -485,6 +488,90 @@ TEST_F(FilterTest, AnNgramModelComesFirst) {
   EXPECT_EQ(folder_.Read("out/head/a.txt"), best);
   const std::string tail = folder_.Read("out/tail/a.txt");
   EXPECT_EQ(std::count(tail.begin(), tail.end(), '\n'), 24);
+}
+
+// Each value's documents get what a run of their own with their model gives, in the input's order.
+TEST_F(FilterTest, AMemberChoosesTheModel) {
+  folder_.WriteModel("other.kgl", TinyMicronet({.cache_capacity = 2}));
+  folder_.Write("models.json", R"({"en":"m.kgl","de":"other.kgl","at":"./other.kgl"})");
+  const std::map<std::string, std::string> models = {
+      {"en", "m.kgl"}, {"de", "other.kgl"}, {"at", "other.kgl"}, {"fi", ""}};
+  std::map<std::string, std::string> own;
+  std::string all;
+  auto next = models.begin();
+  for (const std::string& document : documents_) {
+    const std::string& value = next->first;
+    const std::string line = R"({"x":{"language":3},"text":")" + document +
+                             R"(","about":{"x":[{"language":"no"}],"language":")" + value +
+                             "\"}}\n";
+    all += line;
+    own[value] += line;
+    if (++next == models.end()) next = models.begin();
+  }
+  folder_.Write("all.jsonl", all);
+  folder_.Write("none.jsonl", own["fi"]);
+  const std::string run = "filter all.jsonl --field text --route about.language=models.json";
+  const auto sorted = [](const std::string& lines) {
+    std::vector<std::string> parts;
+    std::istringstream stream(lines);
+    for (std::string line; std::getline(stream, line);) parts.push_back(line);
+    std::sort(parts.begin(), parts.end());
+    return parts;
+  };
+  ASSERT_EQ(folder_.Run(run + " --scores-out s --unrouted drop").exit_status, 0);
+  for (const std::string bound :
+       {"--percentile 40", "--max-ppl 24", "--annotate", "--buckets 30,60 --annotate"}) {
+    std::string expected;
+    for (const auto& [value, model] : models) {
+      folder_.Write("own.jsonl", own[value]);
+      if (model.empty()) continue;
+      const std::string part =
+          folder_.Run("filter " + model + " own.jsonl --field text " + bound + kAll).out;
+      expected += part;
+    }
+    EXPECT_FALSE(expected.empty());
+    const std::string options = " --unrouted drop " + bound + kAll;
+    const std::string found = folder_.Run(run + options + " --lanes 3").out;
+    EXPECT_EQ(sorted(found), sorted(expected)) << bound;
+    EXPECT_EQ(folder_.Run(run + options + " --cut-from s").out, found) << bound;
+  }
+  // Documents without a model are refused, dropped, or kept where they are.
+  const Outcome refused = folder_.Run(run + " --max-ppl 1e9");
+  EXPECT_TRUE(refused.IsRefusal()) << refused.error;
+  EXPECT_NE(refused.error.find("all.jsonl: line 4: expected a text \"about.language\" that has a "
+                               "model in models.json (--unrouted keeps or drops others), found "
+                               "\"fi\""),
+            std::string::npos)
+      << refused.error;
+  EXPECT_EQ(folder_.Run(run + " --max-ppl 1e9 --unrouted keep" + kAll).out, all);
+  EXPECT_EQ(folder_.Run(run + " --max-ppl 1e-9 --unrouted keep" + kAll).out, own["fi"]);
+  const auto kept = folder_.Run(run + " --annotate --unrouted keep").Json();
+  ASSERT_EQ(kept.size(), 60u);
+  EXPECT_TRUE(kept[3]["kinglet"].is_null());
+  ASSERT_EQ(folder_.Run(run + " --buckets 50 --unrouted keep -o out" + kAll).exit_status, 0);
+  EXPECT_EQ(folder_.Read("out/unrouted/all.jsonl"), own["fi"]);
+  // A value has to be among those that were ranked.
+  folder_.Write("at.jsonl", own["at"]);
+  const Outcome unranked =
+      folder_.Run(run + " --unrouted drop --percentile 50 --reference at.jsonl" + kAll);
+  EXPECT_NE(unranked.error.find("some documents of at.jsonl have, too, found \"de\""),
+            std::string::npos)
+      << unranked.error;
+  const auto refuse = [&](const std::string& arguments, const std::string& part) {
+    const Outcome outcome = folder_.Run("filter all.jsonl --annotate " + arguments);
+    EXPECT_TRUE(outcome.IsRefusal()) << outcome.error;
+    EXPECT_NE(outcome.error.find(part), std::string::npos) << outcome.error;
+  };
+  refuse("--field text --route language", "expected NAME=MODELS.json");
+  refuse("--route language=models.json", "expected --field NAME");
+  refuse("--field text --route language=missing.json", "missing.json: open");
+  refuse("m.kgl --field text --unrouted keep", "--route with --unrouted");
+  for (const std::string wrong :
+       {"{}", "[]", "3", R"({"en":3})", R"({"en":"m.kgl","en":"m.kgl"})", "{\"en\":", ""}) {
+    folder_.Write("wrong.json", wrong);
+    refuse("--field text --route language=wrong.json",
+           "--route: wrong.json: expected an object of texts");
+  }
 }
 
 TEST_F(FilterTest, WrongUse) {
