@@ -23,6 +23,12 @@ double RankOf(const DocumentLoss& loss, RankBy by) {
       return InBits(spelt / static_cast<double>(loss.size.bytes));
     case RankBy::kWordPerplexity:
       return std::exp(spelt / static_cast<double>(loss.size.words));
+    case RankBy::kKnownPerplexity:
+      if (loss.unknown == loss.scored || std::isinf(loss.sum)) {
+        return std::numeric_limits<double>::infinity();
+      }
+      return std::exp((loss.sum - loss.unknown_sum) /
+                      static_cast<double>(loss.scored - loss.unknown));
     case RankBy::kPerplexity:
       break;
   }

@@ -38,9 +38,11 @@ struct DocumentLoss {
 };
 
 // What documents are ranked by; less is better. In the first two an unknown word costs the
-// unknown word and its letters, and they can be compared between tokenizers.
-enum class RankBy : uint8_t { kBitsPerByte, kWordPerplexity, kPerplexity };
-inline constexpr std::array<const char*, 3> kRankNames = {"bits_per_byte", "ppl_per_word", "ppl"};
+// unknown word and its letters, and they can be compared between tokenizers. The last one is of the
+// known words only; it is infinite if there are none.
+enum class RankBy : uint8_t { kBitsPerByte, kWordPerplexity, kPerplexity, kKnownPerplexity };
+inline constexpr std::array<const char*, 4> kRankNames = {"bits_per_byte", "ppl_per_word", "ppl",
+                                                          "ppl_without_oov"};
 double RankOf(const DocumentLoss& loss, RankBy by);
 
 // How documents are split for a model with absolute positions: text blocks of `block` tokens with a

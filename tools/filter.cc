@@ -393,7 +393,8 @@ class Filter {
     line.Key("ppl").Number(loss.perplexity());
     line.Key("nll").Number(loss.nll()).Key("tokens").Integer(loss.scored);
     line.Key("oov").Integer(loss.unknown);
-    for (const RankBy by : {RankBy::kBitsPerByte, RankBy::kWordPerplexity}) {
+    for (const RankBy by :
+         {RankBy::kKnownPerplexity, RankBy::kBitsPerByte, RankBy::kWordPerplexity}) {
       line.Key(kRankNames[static_cast<size_t>(by)]).Number(RankOf(loss, by));
     }
     if (!names_.empty()) line.Key("bucket").Text(names_[BucketOf(loss)]);

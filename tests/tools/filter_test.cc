@@ -415,6 +415,15 @@ TEST_F(FilterTest, UnknownWordsCostTheirLetters) {
   for (const char* key : {"bits_per_byte", "ppl_per_word", "ppl"}) {
     EXPECT_NEAR(of(0, key), score[key].get<double>(), 1e-6) << key;
   }
+  // Without the unknown words, too; and then the words that follow them decide.
+  folder_.Write("p.txt", "the w5 w66 w7 qx\n");
+  const auto of_score = folder_.Run("score m.kgl --text p.txt --lines --json").Json().back();
+  const auto part = folder_.Run("filter m.kgl p.txt --annotate").Json()[0]["kinglet"];
+  EXPECT_EQ(part["oov"], 2);
+  EXPECT_NEAR(part["ppl_without_oov"].get<double>(), of_score["ppl_without_oov"].get<double>(),
+              1e-6);
+  EXPECT_EQ(of(1, "ppl_without_oov"), of(2, "ppl_without_oov"));
+  EXPECT_EQ(of(0, "ppl_without_oov"), of(0, "ppl"));
   // The whole loss is the network's and the letters'.
   const auto scored = folder_.Run("filter m.kgl u.txt --scores-out s");
   ASSERT_EQ(scored.exit_status, 0) << scored.error;
