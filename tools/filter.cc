@@ -47,7 +47,8 @@ struct FilterOptions {
   std::optional<uint64_t> min_tokens;
   std::string field, reference, folder, scores_out, cut_from, buckets, rank_by, progress, stage1;
   std::optional<double> keep;
-  std::string route, unrouted;
+  std::string route, unrouted, pack;
+  uint64_t max_line = DocumentFormat::kMostLineBytes;
   bool annotate = false, skip_bad = false;
   DocumentBlocks blocks;
 
@@ -56,7 +57,7 @@ struct FilterOptions {
     const size_t end = route.find('=');
     return {route.substr(0, end), route.substr(end + 1), unrouted.empty() || unrouted == "refuse"};
   }
-  DocumentFormat format() const { return {field, routes().member, annotate, skip_bad}; }
+  DocumentFormat format() const { return {field, routes().member, annotate, skip_bad, max_line}; }
   // Without a bound every document is only annotated.
   bool is_bounded() const {
     return max_perplexity || min_perplexity || percentile || max_oov || min_tokens ||
@@ -503,7 +504,7 @@ class Filter {
       line.Key("digest").Text(routes_.ModelOf(0).file().digest());
     }
     line.Key("field").Text(options_.field);
-    line.Key("skip_bad").Boolean(options_.skip_bad);
+    line.Key("skip_bad").Boolean(options_.skip_bad).Key("max_line").Integer(options_.max_line);
     line.Key("block").Integer(options_.blocks.block.value_or(0));
     return line.Key("context").Integer(options_.blocks.context).Finish();
   }
@@ -540,8 +541,9 @@ class Filter {
     for (size_t i = 0; i < std::max<size_t>(1, names_.size()); ++i) {
       const std::string folder =
           names_.empty() ? options_.folder : options_.folder + "/" + names_[i];
-      KINGLET_ASSIGN_OR_RETURN(FilteredParts part,
-                               FilteredParts::Open(folder, RunLine(), options_.files));
+      KINGLET_ASSIGN_OR_RETURN(
+          FilteredParts part,
+          FilteredParts::Open(folder, RunLine(), options_.files, options_.pack));
       parts.push_back(std::move(part));
     }
     for (size_t i = 0; i < options_.files.size(); ++i) {
@@ -561,7 +563,7 @@ class Filter {
       if (were_others) PrintNote(file + " has changed since: it is filtered again");
       std::vector<PartFile> files;
       for (const FilteredParts& part : parts) {
-        KINGLET_ASSIGN_OR_RETURN(PartFile made, PartFile::Create(part.PathOf(file)));
+        KINGLET_ASSIGN_OR_RETURN(PartFile made, PartFile::Create(part.PathOf(file), options_.pack));
         files.push_back(std::move(made));
       }
       KINGLET_RETURN_IF_ERROR(FilterFile(
@@ -840,11 +842,15 @@ Status CheckFilter(FilterOptions& options) {
     return UsageError("--reference", "standard input once",
                       "- together with FILES that are read from it");
   }
-  if (options.folder.empty()) return {};
+  if (options.folder.empty()) {
+    return options.pack.empty()
+               ? Status()
+               : UsageError("--pack", "-o FOLDER", "standard output (a program after | packs it)");
+  }
   if (reads_input) return UsageError("--output", "FILES", "standard input");
   std::map<std::string, std::string> names;
   for (const std::string& file : options.files) {
-    const auto [place, added] = names.emplace(ResultName(file), file);
+    const auto [place, added] = names.emplace(ResultName(file, options.pack), file);
     if (added) continue;
     return UsageError("--output", "files of different names", place->second + " and " + file);
   }
@@ -935,6 +941,12 @@ Command AddFilter(Arguments& program) {
       .Add("-o,--output", options->folder,
            "folder with a result for each file; a run that was stopped is continued")
       .Placeholder("FOLDER");
+  filter.Add("--pack", options->pack, "pack the results of -o; they are NAME.gz or NAME.zst")
+      .OneOf({"gz", "zst"});
+  filter.Add("--max-line", options->max_line, "lines of more than N bytes are bad lines")
+      .Between(uint64_t{1}, uint64_t{1} << 40)
+      .Placeholder("N")
+      .ShowDefault();
   Option block = filter.Add("--block", options->blocks.block,
                             "for a model with absolute positions: split documents into blocks of N "
                             "tokens (default: the positions)");

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "converters/checkpoints/packer.h"
 #include "format/input_file.h"
 #include "format/system.h"
 #include "format/write_file.h"
@@ -53,10 +54,10 @@ std::string ResultLine(const std::string& name, const FileIdentity& result,
 
 }  // namespace
 
-std::string ResultName(const std::string& input) {
+std::string ResultName(const std::string& input, const std::string& pack) {
   fs::path name = fs::path(input).filename();
   if (name.extension() == ".gz" || name.extension() == ".zst") name = name.stem();
-  return name.string();
+  return name.string() + (pack.empty() ? "" : "." + pack);
 }
 
 Result<FileIdentity> IdentityOf(const std::string& path) {
@@ -68,11 +69,12 @@ Result<FileIdentity> IdentityOf(const std::string& path) {
 std::string FilteredParts::StatePath() const { return (fs::path(folder_) / kStateFile).string(); }
 
 Result<FilteredParts> FilteredParts::Open(const std::string& folder, const std::string& run,
-                                          const std::vector<std::string>& inputs) {
-  FilteredParts parts(folder);
+                                          const std::vector<std::string>& inputs,
+                                          const std::string& pack) {
+  FilteredParts parts(folder, pack);
   std::error_code error;
   for (const std::string& input : inputs) {
-    if (ResultName(input).starts_with(kOwnNames)) {
+    if (ResultName(input, pack).starts_with(kOwnNames)) {
       return RefuseFolder(input, "a name that does not begin with kinglet-filter.",
                           "the name of the folder's own files (rename it)");
     }
@@ -112,7 +114,7 @@ Status FilteredParts::ReadState(const std::string& run) {
 }
 
 std::string FilteredParts::PathOf(const std::string& input) const {
-  return (fs::path(folder_) / ResultName(input)).string();
+  return (fs::path(folder_) / ResultName(input, pack_)).string();
 }
 
 Result<bool> FilteredParts::IsDone(const std::string& input, const FileIdentity& state,
@@ -121,7 +123,7 @@ Result<bool> FilteredParts::IsDone(const std::string& input, const FileIdentity&
   std::error_code unknown;
   if (!fs::exists(PathOf(input), unknown)) return false;
   KINGLET_ASSIGN_OR_RETURN(const FileIdentity result, IdentityOf(PathOf(input)));
-  const std::string text = ResultText(ResultName(input), result);
+  const std::string text = ResultText(ResultName(input, pack_), result);
   const auto is_known = [&] {
     const auto found = results_.lower_bound(text);
     return found != results_.end() && found->starts_with(text);
@@ -132,7 +134,7 @@ Result<bool> FilteredParts::IsDone(const std::string& input, const FileIdentity&
     return RefuseFolder(PathOf(input), "no file, or the result that a run of this folder wrote",
                         "another file (remove it, or name another folder)");
   }
-  was_another = results_.count(ResultLine(ResultName(input), result, state)) == 0;
+  was_another = results_.count(ResultLine(ResultName(input, pack_), result, state)) == 0;
   return !was_another;
 }
 
@@ -140,7 +142,7 @@ Status FilteredParts::Keep(const std::string& input, const FileIdentity& state, 
   KINGLET_ASSIGN_OR_RETURN(const FileIdentity result, part.Finish());
   // The state is written before the rename: a result without its line would count as another
   // program's file.
-  const std::string line = ResultLine(ResultName(input), result, state);
+  const std::string line = ResultLine(ResultName(input, pack_), result, state);
   const int descriptor = ::open(StatePath().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (descriptor < 0) return WriteError(StatePath(), errno);
   Output output(descriptor);
@@ -157,6 +159,8 @@ struct PartFile::Contents {
   int descriptor = -1;
   Output output;
   std::optional<TemporaryName> registered;
+  std::unique_ptr<Packer> packer;  // nullptr: the result is not packed
+  std::string packed;
 
   Contents(std::string name, int opened)
       : path(std::move(name)),
@@ -164,6 +168,12 @@ struct PartFile::Contents {
         descriptor(opened),
         output(opened),
         registered(std::in_place, temporary) {}
+  void Write(std::string_view text, bool ends) {
+    if (packer == nullptr) return output.Write(text);
+    packed.clear();
+    packer->Pack(text, ends, packed);
+    output.Write(packed);
+  }
   static std::string TemporaryOf(const std::string& path) {
     const fs::path place(path);
     const std::string name = std::string(kOwnNames) + place.filename().string() + ".part";
@@ -183,22 +193,25 @@ PartFile::PartFile(PartFile&&) noexcept = default;
 PartFile& PartFile::operator=(PartFile&&) noexcept = default;
 PartFile::~PartFile() = default;
 
-Result<PartFile> PartFile::Create(const std::string& path) {
+Result<PartFile> PartFile::Create(const std::string& path, const std::string& pack) {
   const std::string temporary = Contents::TemporaryOf(path);
   const int descriptor =
       ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kReadableByAll);
   if (descriptor < 0) return WriteError(temporary, errno);
-  return PartFile(std::make_unique<Contents>(path, descriptor));
+  auto contents = std::make_unique<Contents>(path, descriptor);
+  if (!pack.empty()) contents->packer = Packer::For(pack);
+  return PartFile(std::move(contents));
 }
 
 Status PartFile::Write(std::string_view text) {
-  contents_->output.Write(text);
+  contents_->Write(text, false);
   if (contents_->output.status().ok()) return {};
   return WriteError(contents_->temporary, errno);
 }
 
 Result<FileIdentity> PartFile::Finish() {
   Contents& file = *contents_;
+  file.Write("", true);
   const int error = file.output.Flush().ok() ? system::Synchronise(file.descriptor) : errno;
   if (error != 0) return WriteError(file.temporary, error);
   return IdentityOf(file.temporary);

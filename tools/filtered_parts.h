@@ -14,8 +14,9 @@
 
 namespace kinglet {
 
-// The name of an input file's result: the input's name without an end .gz or .zst.
-std::string ResultName(const std::string& input);
+// The name of an input file's result: the input's name without an end .gz or .zst, and with the end
+// of `pack`, which is "", "gz" or "zst".
+std::string ResultName(const std::string& input, const std::string& pack);
 
 // Identifies one state of a file's contents.
 struct FileIdentity {
@@ -29,7 +30,8 @@ Result<FileIdentity> IdentityOf(const std::string& path);
 // result that was not committed.
 class PartFile {
  public:
-  static Result<PartFile> Create(const std::string& path);
+  // `pack`: how the result is packed (converters/checkpoints/packer.h); "" means not at all.
+  static Result<PartFile> Create(const std::string& path, const std::string& pack);
   PartFile(PartFile&&) noexcept;
   PartFile& operator=(PartFile&&) noexcept;
   ~PartFile();
@@ -54,7 +56,8 @@ class FilteredParts {
   // folder that another kind of run began, and for inputs of which a result would replace an input
   // or the folder's state.
   static Result<FilteredParts> Open(const std::string& folder, const std::string& run,
-                                    const std::vector<std::string>& inputs);
+                                    const std::vector<std::string>& inputs,
+                                    const std::string& pack);
 
   // The path of an input file's result.
   std::string PathOf(const std::string& input) const;
@@ -66,11 +69,12 @@ class FilteredParts {
   Status Keep(const std::string& input, const FileIdentity& state, PartFile part);
 
  private:
-  explicit FilteredParts(std::string folder) : folder_(std::move(folder)) {}
+  FilteredParts(std::string folder, std::string pack)
+      : folder_(std::move(folder)), pack_(std::move(pack)) {}
   std::string StatePath() const;
   Status ReadState(const std::string& run);
 
-  std::string folder_, run_;
+  std::string folder_, pack_, run_;
   std::set<std::string> results_;  // lines
   bool ends_whole_ = true;         // the state ends with a line's end
 };

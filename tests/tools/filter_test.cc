@@ -415,7 +415,7 @@ TEST_F(FilterTest, UnknownWordsCostTheirLetters) {
   for (const char* key : {"bits_per_byte", "ppl_per_word", "ppl"}) {
     EXPECT_NEAR(of(0, key), score[key].get<double>(), 1e-6) << key;
   }
-  // Without the unknown words, too; and then the words that follow them decide.
+  // Without the unknown words: those of score, too.
   folder_.Write("p.txt", "the w5 w66 w7 qx\n");
   const auto of_score = folder_.Run("score m.kgl --text p.txt --lines --json").Json().back();
   const auto part = folder_.Run("filter m.kgl p.txt --annotate").Json()[0]["kinglet"];
@@ -583,6 +583,95 @@ TEST_F(FilterTest, AMemberChoosesTheModel) {
   }
 }
 
+// The records of a WET file that warcio wrote are the objects that warcio reads (data/warc/make.py).
+TEST_F(FilterTest, RecordsBecomeObjects) {
+  const std::string data = KINGLET_TEST_DATA "/warc/sample";
+  const std::string all = " --field text --annotate";
+  const auto expected = folder_.Run("filter m.kgl " + data + ".jsonl" + all).Json();
+  EXPECT_EQ(folder_.Run("filter m.kgl " + data + ".warc.wet.gz" + all).Json(), expected);
+  EXPECT_EQ(expected.size(), 4u);
+  const std::string whole = folder_.RunShell("gzip -dc " + data + ".warc.wet.gz").out;
+  // Another type of record, other bytes, a truncated record.
+  const size_t other = whole.find("WARC-Type: conversion", whole.size() / 2);
+  const size_t again = whole.rfind("WARC/1.0");
+  ASSERT_LT(other, whole.size());
+  folder_.Write("o.wet", std::string(whole).replace(other, 21, "WARC-Type: response"));
+  folder_.Write("b.wet", std::string(whole).replace(again, 4, "warc"));
+  folder_.Write("t.wet", whole.substr(0, whole.size() - 9));
+  folder_.Write("plain.wet", whole);
+  const auto refuse = [&](const std::string& arguments, const std::string& part) {
+    const Outcome outcome = folder_.Run("filter m.kgl --max-ppl 1 " + arguments);
+    EXPECT_TRUE(outcome.IsRefusal()) << outcome.error;
+    EXPECT_NE(outcome.error.find(part), std::string::npos) << outcome.error;
+  };
+  refuse("plain.wet", "plain.wet: first bytes: expected --field text");
+  refuse("o.wet --field text",
+         "expected a record of type conversion, as WET files have "
+         "(--skip-bad omits others), found response");
+  refuse("b.wet --field text", "expected a record, which begins with WARC/1.0, found \"warc/1.0");
+  refuse("t.wet --field text", "expected the whole record, found the end within it");
+  EXPECT_EQ(folder_.Run("filter m.kgl o.wet --skip-bad" + all).Json().size(), 3u);
+  EXPECT_EQ(folder_.Run("filter m.kgl plain.wet --skip-bad --max-line 100" + all).Json().size(), 3u);
+}
+
+TEST_F(FilterTest, ResultsArePacked) {
+  const std::string run = "filter m.kgl a.txt b.txt --percentile 50 -o ";
+  ASSERT_EQ(folder_.Run(run + "plain").exit_status, 0);
+  ASSERT_EQ(folder_.Run(run + "gz --pack gz").exit_status, 0);
+  ASSERT_EQ(folder_.Run(run + "zst --pack zst").exit_status, 0);
+  EXPECT_EQ(folder_.RunShell("ls gz zst").out,
+            "gz:\na.txt.gz\nb.txt.gz\nkinglet-filter.json\n\n"
+            "zst:\na.txt.zst\nb.txt.zst\nkinglet-filter.json\n");
+  for (const std::string name : {"a.txt", "b.txt"}) {
+    EXPECT_EQ(folder_.RunShell("gzip -dc gz/" + name + ".gz").out, folder_.Read("plain/" + name));
+    EXPECT_EQ(folder_.Run("filter m.kgl --max-ppl 1e9 zst/" + name + ".zst" + kAll).out,
+              folder_.Read("plain/" + name));
+  }
+  EXPECT_EQ(folder_.Run(run + "gz --pack gz").error.find("kinglet: gz/a.txt.gz is done\n"), 0u);
+}
+
+TEST_F(FilterTest, LongLinesAreBounded) {
+  const std::string run = "filter m.kgl d.txt --max-ppl 1e9 --max-line 99" + kAll;
+  for (const size_t length : {99, 100, 70000, 200000}) {
+    for (const std::string end : {"\n", "\nthe w6\n", ""}) {
+      folder_.Write("d.txt", "the w5\n" + std::string(length, 'x') + end);
+      const Outcome outcome = folder_.Run(run + " --skip-bad");
+      const std::string last = end == "\nthe w6\n" ? "the w6\n" : "";
+      const std::string line = length > 99 ? "" : std::string(length, 'x') + "\n";
+      EXPECT_EQ(outcome.out, "the w5\n" + line + last);
+      EXPECT_EQ(outcome.error.find("kinglet: 1 bad lines were omitted\n") == 0, length > 99);
+      const std::string refused = folder_.Run(run).error;
+      EXPECT_EQ(refused.find("kinglet: d.txt: line 2: expected at most 99 bytes (--max-line allows "
+                             "more, --skip-bad omits the line), found more") == 0,
+                length > 99)
+          << refused;
+    }
+  }
+}
+
+TEST_F(FilterTest, HostileLines) {
+  // Of members of one name the last one counts, as with Python's json, also if it is no text.
+  folder_.Write("d.jsonl",
+                "{\"text\":\"w9\",\"text\":\"the w5\"}\n{\"text\":\"the\",\"text\":3}\n");
+  const auto twice = folder_.Run("filter m.kgl d.jsonl --field text --annotate --skip-bad").Json();
+  ASSERT_EQ(twice.size(), 1u);
+  EXPECT_EQ(twice[0]["kinglet"],
+            folder_.Run("filter m.kgl --annotate", "the w5\n").Json()[0]["kinglet"]);
+  EXPECT_NE(folder_.Run("filter m.kgl d.jsonl --field text --annotate").error.find("line 2"),
+            std::string::npos);
+  // NUL stays in its line.
+  const std::string nul("the \0 w5\n", 9);
+  folder_.Write("n.txt", Joined(documents_) + nul);
+  EXPECT_EQ(folder_.Run("filter m.kgl n.txt --max-ppl 1e9" + kAll).out, Joined(documents_) + nul);
+  // Empty files have no documents, and no ranks.
+  folder_.Write("e.txt", "");
+  EXPECT_EQ(folder_.Run("filter m.kgl e.txt --annotate").out, "");
+  EXPECT_EQ(folder_.Run("filter m.kgl e.txt a.txt --max-ppl 9" + kAll).out,
+            folder_.Run("filter m.kgl a.txt --max-ppl 9" + kAll).out);
+  EXPECT_TRUE(folder_.Run("filter m.kgl e.txt --percentile 9").IsRefusal());
+  EXPECT_EQ(folder_.Run("filter m.kgl e.txt --scores-out s").exit_status, 0);
+}
+
 TEST_F(FilterTest, WrongUse) {
   const auto refused = [this](const std::string& arguments, int status, const std::string& part) {
     const Outcome outcome = folder_.Run(arguments);
@@ -607,6 +696,9 @@ TEST_F(FilterTest, WrongUse) {
   refused("filter m.kgl ./a.txt a.txt --scores-out s", 1, "files of different names");
   refused("filter m.kgl a.txt --scores-out .", 1, "a folder without the FILES");
   refused("filter m.kgl a.txt --cut-from none --percentile 3", 1, "a folder of scores");
+  refused("filter m.kgl a.txt --annotate --pack gz", 2, "expected -o FOLDER");
+  folder_.Write("t.parquet", "PAR1" + std::string(9, '\0'));
+  refused("filter m.kgl t.parquet --annotate", 1, "found a Parquet table (`python3 -c");
   refused("filter m.kgl . --annotate", 1, ".: open");
   refused("filter m.kgl a.txt --annotate -o a.txt", 1, "a.txt: expected a folder");
   folder_.WriteModel("ids.kgl", TinyMicronet({.vocabulary = false}));
