@@ -227,6 +227,10 @@ Result<DocumentReader::Found> DocumentReader::ReadRecord(Document& document) {
   }
 }
 
+void DocumentReader::Rewrite(std::string& text) const {
+  if (format_.rules) text = CorpusText(text, *format_.rules);
+}
+
 Status DocumentReader::FindText(Document& document) const {
   if (is_warc_ && !document.line.starts_with('{')) {
     return Refuse(document.line_number,
@@ -236,6 +240,7 @@ Status DocumentReader::FindText(Document& document) const {
   const std::string_view json = PlainLine(document.line);
   if (format_.field.empty()) {
     document.text = json;
+    Rewrite(document.text);
     return {};
   }
   MemberReader reader(format_);
@@ -258,6 +263,7 @@ Status DocumentReader::FindText(Document& document) const {
   }
   document.text = std::move(*reader.field.text);
   document.route = std::move(reader.route.text);
+  Rewrite(document.text);
   document.has_members = reader.has_members;
   return {};
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "converters/checkpoints/text_input.h"
+#include "converters/texts/corpus_text.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -20,13 +21,14 @@ struct DocumentFormat {
   bool annotated = false;  // lines will get a member "kinglet", which they may not have
   bool skip_bad = false;   // lines that cannot be read are counted, not refused
   uint64_t most_bytes = kMostLineBytes;  // of a line that can be read
+  std::optional<CorpusRules> rules;      // rewrite the text, but not the line
   static constexpr uint64_t kMostLineBytes = uint64_t{1} << 28;
 };
 
 struct Document {
   uint64_t line_number = 0;  // from 1; of a record its first line
-  // All bytes of the line but "\n". Of a record, an object with "text", "id", "url", "date", and the
-  // "language" that it names.
+  // All bytes of the line but "\n". Of a record, an object with "text", "id", "url", "date" and, if
+  // the record names it, "language".
   std::string line;
   std::string text;                  // the document itself (runtime/text/plain_text.h)
   std::optional<std::string> route;  // the text of the member that chooses a model
@@ -52,11 +54,12 @@ class DocumentReader {
   enum class Found : uint8_t { kEnd, kOne, kTooLong };
   // Appends to buffer_; false at the end.
   Result<bool> Fill();
-  // kTooLong: the line was left out.
+  // kTooLong: the line was omitted.
   Result<Found> ReadLine(std::string& line);
   Result<Found> ReadRecord(Document& document);
   Status SkipBytes(uint64_t count);
   Status FindText(Document& document) const;
+  void Rewrite(std::string& text) const;
   Status Refuse(uint64_t line, const std::string& expected, const std::string& found) const;
 
   TextInput input_;

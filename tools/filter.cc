@@ -16,6 +16,7 @@
 
 #include "converters/checkpoints/parse_number.h"
 #include "converters/checkpoints/text_input.h"
+#include "converters/texts/corpus_text.h"
 #include "format/message_text.h"
 #include "tools/commands.h"
 #include "tools/document_reader.h"
@@ -47,7 +48,7 @@ struct FilterOptions {
   std::optional<uint64_t> min_tokens;
   std::string field, reference, folder, scores_out, cut_from, buckets, rank_by, progress, stage1;
   std::optional<double> keep;
-  std::string route, unrouted, pack;
+  std::string route, unrouted, pack, normalise;
   uint64_t max_line = DocumentFormat::kMostLineBytes;
   bool annotate = false, skip_bad = false;
   DocumentBlocks blocks;
@@ -57,7 +58,12 @@ struct FilterOptions {
     const size_t end = route.find('=');
     return {route.substr(0, end), route.substr(end + 1), unrouted.empty() || unrouted == "refuse"};
   }
-  DocumentFormat format() const { return {field, routes().member, annotate, skip_bad, max_line}; }
+  DocumentFormat format() const {
+    DocumentFormat found = {field, routes().member, annotate, skip_bad, max_line, std::nullopt};
+    if (normalise == "ccnet") found.rules = CorpusRules::kCcnet;
+    if (normalise == "datatrove") found.rules = CorpusRules::kDatatrove;
+    return found;
+  }
   // Without a bound every document is only annotated.
   bool is_bounded() const {
     return max_perplexity || min_perplexity || percentile || max_oov || min_tokens ||
@@ -505,6 +511,7 @@ class Filter {
     }
     line.Key("field").Text(options_.field);
     line.Key("skip_bad").Boolean(options_.skip_bad).Key("max_line").Integer(options_.max_line);
+    line.Key("normalise").Text(options_.normalise);
     line.Key("block").Integer(options_.blocks.block.value_or(0));
     return line.Key("context").Integer(options_.blocks.context).Finish();
   }
@@ -941,6 +948,12 @@ Command AddFilter(Arguments& program) {
       .Add("-o,--output", options->folder,
            "folder with a result for each file; a run that was stopped is continued")
       .Placeholder("FOLDER");
+  filter
+      .Add("--normalise", options->normalise,
+           "score the text as CCNet or datatrove rewrites it: lower case, no accents, 0 for digits "
+           "or "
+           "numbers, ASCII punctuation; what is written does not change")
+      .OneOf({"ccnet", "datatrove"});
   filter.Add("--pack", options->pack, "pack the results of -o; they are NAME.gz or NAME.zst")
       .OneOf({"gz", "zst"});
   filter.Add("--max-line", options->max_line, "lines of more than N bytes are bad lines")

@@ -583,7 +583,7 @@ TEST_F(FilterTest, AMemberChoosesTheModel) {
   }
 }
 
-// The records of a WET file that warcio wrote are the objects that warcio reads (data/warc/make.py).
+// The records of a WET file by warcio are the objects that warcio reads (data/warc/make.py).
 TEST_F(FilterTest, RecordsBecomeObjects) {
   const std::string data = KINGLET_TEST_DATA "/warc/sample";
   const std::string all = " --field text --annotate";
@@ -611,7 +611,23 @@ TEST_F(FilterTest, RecordsBecomeObjects) {
   refuse("b.wet --field text", "expected a record, which begins with WARC/1.0, found \"warc/1.0");
   refuse("t.wet --field text", "expected the whole record, found the end within it");
   EXPECT_EQ(folder_.Run("filter m.kgl o.wet --skip-bad" + all).Json().size(), 3u);
-  EXPECT_EQ(folder_.Run("filter m.kgl plain.wet --skip-bad --max-line 100" + all).Json().size(), 3u);
+  const std::string bounded = "filter m.kgl plain.wet --skip-bad --max-line 100" + all;
+  EXPECT_EQ(folder_.Run(bounded).Json().size(), 3u);
+}
+
+// Rules of CCNet and datatrove are tested with converters/texts/corpus_text.h.
+TEST_F(FilterTest, TextsAreRewrittenForScores) {
+  folder_.Write("r.jsonl", "{\"text\":\"The W5\\u0301 1,5\\n\u2014\"}\n");
+  for (const auto& [rules, text] :
+       {std::pair("ccnet", "the w0 0,0\\n - "), std::pair("datatrove", "the w0 0\\n - ")}) {
+    const std::string run = " --field text --annotate --normalise ";
+    const auto found = folder_.Run("filter m.kgl r.jsonl" + run + rules).Json();
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0]["text"], "The W5\u0301 1,5\n\u2014");
+    folder_.Write("e.jsonl", "{\"text\":\"" + std::string(text) + "\"}\n");
+    const auto expected = folder_.Run("filter m.kgl e.jsonl --field text --annotate").Json();
+    EXPECT_EQ(found[0]["kinglet"], expected[0]["kinglet"]);
+  }
 }
 
 TEST_F(FilterTest, ResultsArePacked) {
