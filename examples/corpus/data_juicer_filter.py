@@ -1,6 +1,6 @@
 """A filter by perplexity for data-juicer. Written from the source of py-data-juicer 1.6.1.
 
-Not run against the real library: its own installation takes gigabytes. In a recipe:
+Its class runs in the library (tests/hosts/curators_test.py). In a recipe, which was not run:
 
     custom_operator_paths: [examples/corpus/data_juicer_filter.py]
     process:

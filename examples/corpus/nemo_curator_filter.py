@@ -3,7 +3,7 @@
     ScoreFilter(filter_obj=KingletPerplexity("m.kgl", most=600), text_field="text",
                 score_field="kinglet_perplexity")
 
-Not run in a pipeline of the real library; its base class alone was loaded, and this run over it.
+Its ScoreFilter runs with this class (tests/hosts/curators_test.py); a whole pipeline was not run.
 Documents are scored one by one, in one lane: large corpora need kinglet_lm.integrations.ray.
 """
 

@@ -4,8 +4,8 @@
     score_parquet.py MODEL.kgl IN.parquet OUT.parquet [--column text] [--most-ppl 600]
 
 OUT has all columns of IN, and kinglet_perplexity, kinglet_tokens, kinglet_oov and kinglet_hex; with
---most-ppl only the rows of at most that perplexity. A row without a text has null, and stays. OUT gets
-its name when it is complete. Needs pyarrow.
+--most-ppl only the rows of at most that perplexity. A row without a text has null, and stays. OUT
+gets its name when it is complete. Needs pyarrow.
 """
 
 from __future__ import annotations

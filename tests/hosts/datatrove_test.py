@@ -32,6 +32,7 @@ from loguru import logger
 import kinglet_lm
 from kinglet_lm.integrations import datatrove as adapter
 from kinglet_lm.integrations._documents import DocumentScorer
+from kinglet_lm.integrations.ranks import Buckets
 
 DOCUMENTS, SHARDS = 320, 64
 
@@ -209,6 +210,22 @@ def executors(path, folder):
     assert json.loads(pathlib.Path(f"{out}/log/stats.json").read_text())[1]["stats"]["total"]
 
 
+def buckets(folder):
+    """A second job divides what the first one scored, into a folder for each bucket."""
+    scores = [d.metadata["kinglet_perplexity"] for part in ("kept", "dropped")
+              for d in adapter.Utf8JsonlReader(f"{folder}/theirs/{part}")()]
+    found = Buckets(scores)
+    writer = JsonlWriter(f"{folder}/buckets", "${kinglet_bucket}/${rank}.jsonl.gz")
+    reader = adapter.Utf8JsonlReader(f"{folder}/theirs/kept")
+    adapter.LocalExecutor([reader, found.documents, writer], tasks=2, workers=2,
+                          logging_dir=f"{folder}/buckets_log").run()
+    kept = [d for name in found.names
+            for d in adapter.Utf8JsonlReader(f"{folder}/buckets/{name}")()
+            if d.metadata["kinglet_bucket"] == name == found.of(d.metadata["kinglet_perplexity"])]
+    assert len(kept) == len(list(adapter.Utf8JsonlReader(f"{folder}/theirs/kept")())) > 0
+    assert sum(score <= found.thresholds[0] for score in scores) == math.ceil(0.3 * DOCUMENTS)
+
+
 def statistics(path, folder):
     try:
         stats = adapter.PerplexityStats(path, f"{folder}/stats", groups_to_compute=["summary"])
@@ -234,6 +251,7 @@ def main():
         files(path, folder)
         odd = odd_documents(path, folder)
         executors(path, folder)
+        buckets(folder)
         statistics(path, folder)
     print(f"datatrove: {DOCUMENTS} documents {digest[:16]} in every way; odd ones: "
           f"{', '.join(odd)}; " + versions("datatrove", "numpy"))

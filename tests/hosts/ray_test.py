@@ -7,6 +7,7 @@ With datatrove installed its executor for Ray runs kinglet's filter, too.
 
 # ruff: noqa: E402  (a host is imported after the check that it is installed)
 
+import math
 import os
 import pathlib
 import signal
@@ -25,6 +26,7 @@ import ray
 import kinglet_lm
 from kinglet_lm.integrations import ray as adapter
 from kinglet_lm.integrations._documents import DocumentScorer
+from kinglet_lm.integrations.ranks import Buckets
 
 sys.path.insert(0, str(ROOT / "examples" / "corpus"))
 import make_corpus
@@ -82,6 +84,10 @@ def main():
             found = adapter.score(data, path, actors=2, batch_size=32).take_all()
             assert {r["id"]: r["kinglet_hex"] for r in found} == expected
             assert len(found) == DOCUMENTS
+            scored = ray.data.from_items(found)
+            buckets = Buckets(row["kinglet_perplexity"] for row in scored.take_all())
+            head = scored.map(buckets.row).filter(lambda row: row["kinglet_bucket"] == "head")
+            assert head.count() == math.ceil(0.3 * DOCUMENTS)
             killed = data.map_batches(
                 KilledOnce, fn_constructor_args=[f"{folder}/mark", path], batch_size=32,
                 compute=ray.data.ActorPoolStrategy(size=1), num_cpus=0.5).take_all()

@@ -7,10 +7,12 @@ Needs a Java 17 runtime.
 
 # ruff: noqa: E402  (a host is imported after the check that it is installed)
 
+import math
 import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 
@@ -23,10 +25,12 @@ if shutil.which("java") is None:
 
 import pandas
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
 
 import kinglet_lm
 from kinglet_lm.integrations import spark as adapter
 from kinglet_lm.integrations._documents import DocumentScorer
+from kinglet_lm.integrations.ranks import Buckets
 
 sys.path.insert(0, str(ROOT / "examples" / "corpus"))
 import make_corpus
@@ -47,6 +51,23 @@ def alone(path):
     assert set(scored["k_digest"]) == {model.digest}
 
 
+def parquet(path, folder):
+    """examples/corpus/score_parquet.py adds columns, and has the scores of one process."""
+    texts = ["the film was a success", None, "a"] * 700
+    table = pandas.DataFrame({"n": range(2100), "text": texts})
+    table.to_parquet(f"{folder}/in.parquet")
+    script = str(ROOT / "examples" / "corpus" / "score_parquet.py")
+    subprocess.run([sys.executable, script, path, f"{folder}/in.parquet", f"{folder}/out.parquet"],
+                   check=True)
+    out = pandas.read_parquet(f"{folder}/out.parquet")
+    assert out["n"].tolist() == list(range(2100)) and out["text"].isna().sum() == 700
+    scores = DocumentScorer(path).score(["the film was a success", "a"])
+    for place, score in zip((0, 2), scores):
+        assert set(out["kinglet_perplexity"][place::3]) == {score.perplexity}
+        assert set(out["kinglet_hex"][place::3]) == {score.log_probability.hex()}
+    assert out["kinglet_perplexity"][1::3].isna().all()
+
+
 def killing(mark):
     """Kills its process once, at its first frame."""
     def kill(frames):
@@ -65,6 +86,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="ks") as folder:
         path = str(demo(folder))
         alone(path)
+        parquet(path, folder)
         make_corpus.write(pathlib.Path(folder) / "corpus", 4, DOCUMENTS)
         rows = list(make_corpus.documents(DOCUMENTS))
         scores = DocumentScorer(path).score(row["text"] for row in rows)
@@ -77,8 +99,14 @@ def main():
         try:
             spark.sparkContext.setLogLevel("OFF")
             data = spark.read.schema("id string, text string").json(f"{folder}/corpus")
-            found = adapter.score(data, path).collect()
+            scored = adapter.score(data, path).cache()
+            found = scored.collect()
             assert {r.id: r.kinglet_hex for r in found} == expected and len(found) == DOCUMENTS
+            buckets = Buckets(row.kinglet_perplexity for row in found)
+            thresholds = scored.approxQuantile("kinglet_perplexity", [0.3, 0.6], 0.0)
+            assert thresholds == buckets.thresholds
+            head = scored.where(udf(buckets.of)("kinglet_perplexity") == "head")
+            assert head.count() == math.ceil(0.3 * DOCUMENTS)
             again = data.mapInPandas(killing(f"{folder}/mark"), data.schema)
             found = adapter.score(again, path).collect()
             assert os.path.exists(f"{folder}/mark") and len(found) == DOCUMENTS

@@ -4,6 +4,7 @@
 """
 
 import importlib
+import math
 import pathlib
 import pickle
 import sys
@@ -118,8 +119,32 @@ def slices():
     return before != 0
 
 
+def ranks():
+    """A threshold is the smallest score that a percentage of the scores does not exceed."""
+    from kinglet_lm.integrations.ranks import Buckets
+
+    scores = [(7 * i) % 61 + 0.5 for i in range(60)]
+    odd = [None, math.nan, math.inf]
+    for percents in ((30, 60), (1, 99), (0, 100), (12.5, 50)):
+        buckets = pickle.loads(pickle.dumps(Buckets([*scores, *odd], percents)))
+        for percent, most in zip(percents, buckets.thresholds):
+            known = [*scores, math.inf]
+            assert most == min(s for s in known if percent == 0 or 100 * sum(
+                other <= s for other in known) >= percent * len(known))
+        for score in scores:
+            assert buckets.of(score) == ("head" if score <= buckets.thresholds[0] else "middle"
+                                         if score <= buckets.thresholds[1] else "tail")
+        assert [buckets.of(score) for score in odd] == ["unscored", "unscored", "tail"]
+    assert buckets.row({"n": 1, "kinglet_perplexity": 0.0}) == {
+        "n": 1, "kinglet_perplexity": 0.0, "kinglet_bucket": "head"}
+    assert buckets.row({})["kinglet_bucket"] == "unscored"
+    refused(kinglet_lm.InvalidArgument, lambda: Buckets(odd[:2]), "score the documents first")
+    refused(kinglet_lm.InvalidArgument, lambda: Buckets(scores, (30,)), "names: expected 2")
+
+
 def main():
     imports()
+    ranks()
     if not slices():
         print("time slices: not run: this system does not report their length")
     with tempfile.TemporaryDirectory() as folder:
