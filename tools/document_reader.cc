@@ -29,9 +29,7 @@ class MemberText {
     if (matched_ == depth - 1 && path_[depth - 1] == name) matched_ = depth;
     if (matched_ == depth) text.reset();
   }
-  void Text(uint64_t depth, const std::string& found) {
-    if (depth == path_.size() && matched_ == depth) text = found;
-  }
+  bool IsAt(uint64_t depth) const { return depth == path_.size() && matched_ == depth; }
 
  private:
   std::vector<std::string> path_;
@@ -71,8 +69,8 @@ class MemberReader final : public JsonEvents {
   bool BeginList() override { return Open(); }
   bool EndList() override { return Close(); }
   bool Text(std::string& found) override {
-    field.Text(depth_, found);
-    if (has_route_) route.Text(depth_, found);
+    if (has_route_ && route.IsAt(depth_)) route.text = found;
+    if (field.IsAt(depth_)) field.text = std::move(found);
     return true;
   }
   bool Number(std::optional<uint64_t> /*number*/) override { return true; }
