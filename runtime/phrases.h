@@ -17,7 +17,7 @@ namespace kinglet {
 // they differ.
 class Phrases {
  public:
-  // The end of a text: the longest beginning of a phrase that it ends with. 0: none.
+  // The end of a text: the longest beginning of a phrase that it ends with.
   using State = uint32_t;
   static constexpr State kNone = 0;
 

@@ -146,12 +146,12 @@ TEST(TokenScorer, RefusesWhatMakesNoScore) {
 }
 
 TEST(LogOfMixture, IsTheLogarithmOfTheSum) {
-  const double none = -std::numeric_limits<double>::infinity();
+  const double never = -std::numeric_limits<double>::infinity();
   EXPECT_NEAR(LogOfMixture(std::vector<double>{-1, -2}, std::vector<double>{0.25, 0.75}),
               std::log(0.25 * std::exp(-1) + 0.75 * std::exp(-2)), 1e-15);
-  EXPECT_NEAR(LogOfMixture(std::vector<double>{none, -2000}, std::vector<double>{0.5, 0.5}),
+  EXPECT_NEAR(LogOfMixture(std::vector<double>{never, -2000}, std::vector<double>{0.5, 0.5}),
               std::log(0.5) - 2000, 1e-12);
-  EXPECT_EQ(LogOfMixture(std::vector<double>{none, -1}, std::vector<double>{1, 0}), none);
+  EXPECT_EQ(LogOfMixture(std::vector<double>{never, -1}, std::vector<double>{1, 0}), never);
 }
 
 }  // namespace
