@@ -10,7 +10,7 @@ import random
 import tempfile
 
 import kinglet_lm
-from support import refused, small
+from support import DATA, refused, small
 
 LN10 = math.log(10)
 END = "<eos>"  # of the model; </s> of n-grams
@@ -124,6 +124,27 @@ def scorers(model, folder):
             at, same = beam.step(at, [next_id]), plain.step(same, [next_id])
 
 
+def pieces(folder):
+    """LODR over the pieces of icefall's model: bigrams of pieces, and <sos/eos> is </s>."""
+    checkpoint = DATA / "speech-lm-variants" / "icefall-rnn-tied" / "epoch-7.pt"
+    kinglet_lm.convert(checkpoint, folder / "pieces.kgl", family="icefall-rnn-lm")
+    model = kinglet_lm.Model(folder / "pieces.kgl")
+    vocabulary = [model.vocabulary[id] for id in range(len(model.vocabulary))]
+    spelt = [word for word in vocabulary if word.startswith("\u2581")]
+    table, ngrams = opened(folder, spelt, 2, 8)
+    beam, plain = model.beam(scorer=model.scorer().add_ngrams(ngrams, -0.2)), model.beam()
+    before = ["<s>"]
+    at, same = beam.begin(), plain.begin()
+    for id in (model.vocabulary.begin, *(vocabulary.index(piece) for piece in spelt[:4])):
+        (at,), (same,) = beam.step([at], [id]), plain.step([same], [id])
+        before += [vocabulary[id]] if id != model.vocabulary.begin else []
+        network, scores = plain.log_probabilities([same]), beam.log_probabilities([at])
+        for next_id, word in enumerate(vocabulary):
+            piece = "</s>" if next_id == model.vocabulary.end else word
+            expected = network[next_id] - 0.2 * log_p(table, 2, before, piece)
+            assert abs(scores[next_id] - expected) < 1e-5, (word, scores[next_id], expected)
+
+
 def refusals(model, folder):
     refused(kinglet_lm.NotFound, lambda: kinglet_lm.Ngrams(folder / "none.kng"), "none.kng")
     ngrams = kinglet_lm.Ngrams(next(folder.glob("*.kng")))
@@ -147,8 +168,9 @@ def main():
         model = kinglet_lm.Model(small(folder))
         n_grams(folder)
         scorers(model, folder)
+        pieces(folder)
         refusals(model, folder)
-    print("n-grams, a scorer of all parts, refusals")
+    print("n-grams, a scorer of all parts, n-grams of pieces, refusals")
 
 
 if __name__ == "__main__":
