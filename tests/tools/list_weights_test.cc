@@ -61,7 +61,8 @@ TEST(TuneListWeights, FindsTheLikeliestShare) {
     for (uint64_t errors = 0; errors < 3; ++errors) {
       ScoreParts parts = {0, 0, 5, errors};
       for (int word = 0; word < 5; ++word) {
-        const double network = -0.1 * (random() % 40), ngrams = -0.1 * (random() % 60);
+        const double network = -0.1 * static_cast<double>(random() % 40);
+        const double ngrams = -0.1 * static_cast<double>(random() % 60);
         parts.words.insert(parts.words.end(), {network, ngrams});
         if (errors == 0) of_best.emplace_back(network, ngrams);
       }
