@@ -47,6 +47,8 @@ def tables():
     for body, structure in re.findall(r"typedef struct \w+ \{([^}]*)\} kinglet_(\w+);", text):
         for declared in body.split(";")[:-1]:
             name = re.search(r"\(\*(\w+)\)\(", declared) or re.search(r"(\w+)$", declared)
+            if not name:  # an array
+                continue
             fields[f"{structure}.{name[1]}"] = letter(declared.strip())
     return {"ABI_VERSION": version, "FUNCTIONS": functions, "FIELDS": fields}
 

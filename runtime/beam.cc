@@ -57,6 +57,7 @@ struct Beam::Node {
   // What the network remembers. Of a root: the state to begin after; absent for a new stream.
   std::optional<State> state = {};
   std::list<Node*>::iterator place = {};  // in saved_, if there is a state of no root
+  TokenScorer::State scorer = {};         // with a scorer: what it knows of the hypothesis
 
   uint64_t wanted = 0;  // the last call of Place that places the node
   uint64_t needed = 0;  // the last wave that begins with the node
@@ -70,9 +71,10 @@ size_t Beam::EdgeHash::operator()(const Edge& edge) const {
   return std::hash<uint64_t>()(edge.parent * 0x9E3779B97F4A7C15U + edge.id);
 }
 
-Beam::Beam(Session& session, uint64_t most_state_bytes)
+Beam::Beam(Session& session, uint64_t most_state_bytes, std::shared_ptr<const TokenScorer> scorer)
     : session_(session),
       most_state_bytes_(most_state_bytes),
+      scorer_(std::move(scorer)),
       together_(Session::LanesRemembered(session.model(), session.lanes())),
       residents_(session.lanes()),
       taken_(session.lanes()) {}
@@ -112,10 +114,14 @@ Result<Beam::Asked> Beam::FindAsked(std::span<const Hypothesis> hypotheses) cons
 // A node without references. The claim covers its entries in the two maps too.
 Result<Beam::Node*> Beam::Add(Node* parent, uint32_t id) {
   constexpr uint64_t kBytes = sizeof(Node) + sizeof(Edge) + 10 * sizeof(void*);
-  KINGLET_ASSIGN_OR_RETURN(MemoryClaim memory, ClaimMemory(session_.model().budget(), kBytes,
-                                                           "beam", "bytes of a hypothesis"));
+  const uint64_t bytes = kBytes + (scorer_ == nullptr ? 0 : scorer_->state_bytes());
+  KINGLET_ASSIGN_OR_RETURN(MemoryClaim memory, ClaimMemory(session_.model().budget(), bytes, "beam",
+                                                           "bytes of a hypothesis"));
   const Hypothesis number = NextHypothesis();
   auto node = std::make_unique<Node>(Node{parent, id, number, std::move(memory)});
+  if (scorer_ != nullptr) {
+    node->scorer = parent == nullptr ? scorer_->Begin() : scorer_->After(parent->scorer, id);
+  }
   return nodes_.try_emplace(number, std::move(node)).first->second.get();
 }
 
@@ -470,6 +476,9 @@ Status Beam::LogProbabilities(std::span<const Hypothesis> hypotheses, std::span<
   for (size_t i = 0; i < out.size(); ++i) {
     const size_t node = asked.node_of[i];
     out[i] = values_of[node][next[node]++];
+    if (scorer_ != nullptr) {
+      out[i] = scorer_->Score(asked.nodes[node]->scorer, ids[i], out[i]);
+    }
   }
   return {};
 }
@@ -481,11 +490,19 @@ Status Beam::Distributions(std::span<const Hypothesis> hypotheses, std::span<flo
   KINGLET_ASSIGN_OR_RETURN(const Asked asked, FindAsked(hypotheses));
   std::vector<size_t> row_of(asked.nodes.size());  // the last hypothesis of the node
   for (size_t i = 0; i < hypotheses.size(); ++i) row_of[asked.node_of[i]] = i;
+  std::vector<double> scores(scorer_ == nullptr ? 0 : words);
   const auto ask = [&](size_t first, std::span<const uint32_t> lanes) -> Status {
     KINGLET_RETURN_IF_ERROR(session_.ComputeAllLanes(lanes));
     for (size_t i = 0; i < lanes.size(); ++i) {
-      KINGLET_RETURN_IF_ERROR(
-          session_.LogProbabilities(out.subspan(row_of[first + i] * words, words), lanes[i]));
+      const auto row = out.subspan(row_of[first + i] * words, words);
+      if (scorer_ == nullptr) {
+        KINGLET_RETURN_IF_ERROR(session_.LogProbabilities(row, lanes[i]));
+        continue;
+      }
+      KINGLET_RETURN_IF_ERROR(session_.LogProbabilities(std::span<double>(scores), lanes[i]));
+      scorer_->ScoreAll(asked.nodes[first + i]->scorer, scores);
+      std::transform(scores.begin(), scores.end(), row.begin(),
+                     [](double score) { return static_cast<float>(score); });
     }
     return {};
   };
@@ -498,12 +515,32 @@ Status Beam::Distributions(std::span<const Hypothesis> hypotheses, std::span<flo
   return {};
 }
 
+// The best tokens by score may be any by probability, so all are computed.
+Result<std::vector<std::vector<Candidate>>> Beam::TopScores(std::span<Node* const> nodes,
+                                                            std::span<const uint32_t> lanes,
+                                                            uint32_t k) {
+  KINGLET_RETURN_IF_ERROR(session_.ComputeAllLanes(lanes));
+  std::vector<double> scores(session_.model().vocabulary_size());
+  std::vector<std::vector<Candidate>> best;
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    KINGLET_RETURN_IF_ERROR(session_.LogProbabilities(std::span<double>(scores), lanes[i]));
+    scorer_->ScoreAll(nodes[i]->scorer, scores);
+    BestCandidates candidates(k);
+    for (uint32_t id = 0; id < scores.size(); ++id) candidates.Offer({id, scores[id]});
+    KINGLET_ASSIGN_OR_RETURN(auto sorted, std::move(candidates).Sorted([] { return Status(); }));
+    best.push_back(std::move(sorted));
+  }
+  return best;
+}
+
 Result<std::vector<std::vector<Candidate>>> Beam::TopK(std::span<const Hypothesis> hypotheses,
                                                        uint32_t k) {
   KINGLET_ASSIGN_OR_RETURN(const Asked asked, FindAsked(hypotheses));
   std::vector<std::vector<Candidate>> of_nodes(asked.nodes.size());
   const auto ask = [&](size_t first, std::span<const uint32_t> lanes) -> Status {
-    KINGLET_ASSIGN_OR_RETURN(auto best, session_.TopKLanes(lanes, k));
+    KINGLET_ASSIGN_OR_RETURN(
+        auto best, scorer_ == nullptr ? session_.TopKLanes(lanes, k)
+                                      : TopScores(std::span(asked.nodes).subspan(first), lanes, k));
     std::move(best.begin(), best.end(), of_nodes.begin() + static_cast<std::ptrdiff_t>(first));
     return {};
   };

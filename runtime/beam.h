@@ -21,6 +21,7 @@
 #include "runtime/queries/best_candidates.h"
 #include "runtime/session.h"
 #include "runtime/state.h"
+#include "runtime/token_scorer.h"
 
 namespace kinglet {
 
@@ -34,9 +35,12 @@ class Beam {
   using Hypothesis = uint64_t;
 
   // A beam in the lanes of the session, whose streams it replaces. The states that it saves take at
-  // most `most_state_bytes`, and during a call those that the call needs besides. REQUIRES: the
-  // session outlives the beam, and nothing else steps or queries it meanwhile.
-  Beam(Session& session, uint64_t most_state_bytes);
+  // most `most_state_bytes`, and during a call those that the call needs besides. With a scorer,
+  // whose n-grams begin a sentence at each Begin, its scores take the place of log-probabilities in
+  // all answers. REQUIRES: the session outlives the beam, and nothing else steps or queries it
+  // meanwhile; the scorer was made for the session's model.
+  Beam(Session& session, uint64_t most_state_bytes,
+       std::shared_ptr<const TokenScorer> scorer = nullptr);
   ~Beam();
   Beam(const Beam&) = delete;
   Beam& operator=(const Beam&) = delete;
@@ -115,6 +119,10 @@ class Beam {
   void DropState(Node& node);
   void Trim();
 
+  Result<std::vector<std::vector<Candidate>>> TopScores(std::span<Node* const> nodes,
+                                                        std::span<const uint32_t> lanes,
+                                                        uint32_t k);
+
   Status Place(std::span<Node* const> wanted);
   Status Run(std::vector<Move>& moves);
   Status SetUp(std::vector<Move>& moves);
@@ -124,6 +132,7 @@ class Beam {
 
   Session& session_;
   const uint64_t most_state_bytes_;
+  const std::shared_ptr<const TokenScorer> scorer_;  // may be null
   const size_t together_;  // lanes for which the session remembers what queries computed
   std::unordered_map<Hypothesis, std::unique_ptr<Node>> nodes_;
   std::unordered_map<Edge, Node*, EdgeHash> children_;

@@ -68,6 +68,7 @@ class LatticeRun {
     HeldHypothesis held;
     ScoreParts parts;
     std::vector<NgramState> ngrams;
+    Phrases::State phrases = Phrases::kNone;
     uint32_t text = 0;  // in texts_
   };
   // A path and the tokens that follow it.
@@ -85,12 +86,13 @@ class LatticeRun {
     const HeldHypothesis held = Held(beam_, root);
     Beam::Hypothesis first = 0;
     KINGLET_RETURN_IF_ERROR(beam_.Step({&root, 1}, {&*search_.frame_.begin, 1}, {&first, 1}));
-    Path path = {Held(beam_, first), {}, {}, 0};
+    Path path = {Held(beam_, first), {}, {}};
+    path.parts.ngrams.resize(search_.weights_.ngrams.size());
     for (const auto& ngram : search_.ngrams_) {
       path.ngrams.push_back(ngram->SentenceBegin());
-      path.parts.ngrams.push_back(0);
       end_.ngrams.push_back(ngram->end_word());
     }
+    end_.is_end = true;
     end_.inputs = end_.targets = {*search_.frame_.end};
     arrived_[0].push_back(std::move(path));
     return {};
@@ -170,12 +172,38 @@ class LatticeRun {
       Path& path = extension.path;
       path.parts.tokens += static_cast<double>(extension.word->targets.size());
       path.parts.unknown += static_cast<double>(extension.word->unknown);
+      path.parts.words = {0};
       for (size_t i = 0; i < path.ngrams.size(); ++i) {
         NgramState& state = path.ngrams[i];
         const NgramScore score = search_.ngrams_[i]->Score(state, extension.word->ngrams[i], state);
-        path.parts.ngrams[i] += score.log10 * std::numbers::ln10;
+        const double log = score.log10 * std::numbers::ln10;
+        if (i < path.parts.ngrams.size()) {
+          path.parts.ngrams[i] += log;
+        } else {
+          path.parts.words.push_back(log);
+        }
       }
+      const Phrases& phrases = search_.phrases_.phrases();
+      const Phrases::Step step = extension.word->is_end
+                                     ? Phrases::Step{Phrases::kNone, phrases.End(path.phrases)}
+                                     : phrases.Next(path.phrases, extension.word->phrase);
+      path.phrases = step.after;
+      path.parts.context += step.bonus;
     }
+    KINGLET_RETURN_IF_ERROR(AskNetwork(extensions));
+    // A word's own log-probability, mixed, is added to that of the text before.
+    for (Extension& extension : extensions) {
+      ScoreParts& parts = extension.path.parts;
+      const double before = parts.logprob;
+      parts.logprob = parts.words[0];
+      MixWords(search_.weights_.shares, parts);
+      parts.logprob += before;
+    }
+    return {};
+  }
+
+  // Adds up the log-probabilities of each extension's tokens as the first of its word's.
+  Status AskNetwork(std::vector<Extension>& extensions) {
     for (size_t at = 0;; ++at) {
       std::vector<Extension*> open;
       std::vector<Beam::Hypothesis> hypotheses;
@@ -193,7 +221,7 @@ class LatticeRun {
       std::vector<Beam::Hypothesis> next(open.size());
       KINGLET_RETURN_IF_ERROR(beam_.Step(hypotheses, inputs, next));
       for (size_t i = 0; i < open.size(); ++i) {
-        open[i]->path.parts.logprob += values[i];
+        open[i]->path.parts.words[0] += values[i];
         open[i]->path.held = Held(beam_, next[i]);
       }
     }
@@ -242,6 +270,7 @@ Result<LatticeSearch::Word> LatticeSearch::Tokenized(const std::string& text) co
   KINGLET_ASSIGN_OR_RETURN(word.inputs, InputsOf(model, sequence));
   for (const uint32_t id : word.targets) word.unknown += id == unknown_ ? 1 : 0;
   for (const auto& ngram : ngrams_) word.ngrams.push_back(ngram->IdOf(text));
+  word.phrase = phrases_.Number(text);
   return word;
 }
 

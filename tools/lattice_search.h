@@ -12,12 +12,14 @@
 
 #include "kinglet/status.h"
 #include "runtime/ngrams/ngram_model.h"
+#include "runtime/phrases.h"
 #include "runtime/sentence_scorer.h"
 #include "runtime/session.h"
 #include "runtime/special_tokens.h"
 #include "tools/hypothesis_lists.h"
 #include "tools/lattice.h"
 #include "tools/list_weights.h"
+#include "tools/phrase_list.h"
 
 namespace kinglet {
 
@@ -34,16 +36,18 @@ struct LatticeOptions {
 // together in the lanes of the session, whose streams are replaced.
 class LatticeSearch {
  public:
-  // REQUIRES: the references outlive the search; `weights.ngrams` has a weight for each of
-  // `ngrams`; `frame` has both tokens.
+  // `ngrams`: the models that are added, with a weight each, then the mixed ones, with a share
+  // each. REQUIRES: the references outlive the search; `frame` has both tokens.
   LatticeSearch(Session& session, const SentenceFrame& frame, const LatticeOptions& options,
                 const ListWeights& weights,
-                const std::vector<std::shared_ptr<const NgramModel>>& ngrams)
+                const std::vector<std::shared_ptr<const NgramModel>>& ngrams,
+                const PhraseList& phrases)
       : session_(session),
         frame_(frame),
         options_(options),
         weights_(weights),
         ngrams_(ngrams),
+        phrases_(phrases),
         unknown_(UnknownToken(*session.model().vocabulary(), session.model().text())) {}
 
   // The best texts, best first, each with the given score -(graph + scale x acoustic) of its best
@@ -58,6 +62,8 @@ class LatticeSearch {
     std::vector<uint32_t> inputs, targets;  // its tokens as the model reads and predicts them
     uint64_t unknown = 0;                   // of the targets
     std::vector<uint32_t> ngrams;           // by n-gram model, its number there
+    uint32_t phrase = 0;                    // its number in phrases
+    bool is_end = false;                    // of the text
   };
 
   Result<const Word*> WordOf(const std::string& text);
@@ -69,6 +75,7 @@ class LatticeSearch {
   const LatticeOptions options_;
   const ListWeights& weights_;
   const std::vector<std::shared_ptr<const NgramModel>>& ngrams_;
+  const PhraseList& phrases_;
   const std::optional<uint32_t> unknown_;
   std::unordered_map<std::string, Word> words_;
   uint64_t stepped_ = 0;

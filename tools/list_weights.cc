@@ -8,31 +8,17 @@
 #include <utility>
 
 #include "runtime/text/white_space.h"
+#include "runtime/token_scorer.h"
 
 namespace kinglet {
 namespace {
-
-std::vector<std::string_view> WordsOf(std::string_view text) {
-  std::vector<std::string_view> words;
-  for (size_t begin = 0, at = 0; at <= text.size();) {
-    const size_t space = at == text.size() ? 1 : SpaceLength(text.substr(at));
-    if (space == 0) {
-      ++at;
-      continue;
-    }
-    if (at > begin) words.push_back(text.substr(begin, at - begin));
-    at += space;
-    begin = at;
-  }
-  return words;
-}
 
 using Lists = std::vector<std::vector<ScoreParts>>;
 
 // One weight, and the part of the score that it multiplies.
 class Axis {
  public:
-  enum Kind : uint8_t { kModel, kLength, kUnknown, kNgram };
+  enum Kind : uint8_t { kModel, kLength, kUnknown, kContext, kNgram };
   // `ngram`: which one, for kNgram.
   explicit Axis(Kind kind, size_t ngram = 0) : kind_(kind), ngram_(ngram) {}
 
@@ -45,6 +31,8 @@ class Axis {
         return weights.length;
       case kUnknown:
         return weights.unknown;
+      case kContext:
+        return weights.context;
       default:
         return weights.ngrams[ngram_];
     }
@@ -57,6 +45,8 @@ class Axis {
         return parts.tokens;
       case kUnknown:
         return parts.unknown;
+      case kContext:
+        return parts.context;
       default:
         return parts.ngrams[ngram_];
     }
@@ -70,6 +60,7 @@ class Axis {
 std::vector<Axis> AxesOf(const TunedWeights& tuned) {
   std::vector<Axis> axes = {Axis(Axis::kModel), Axis(Axis::kLength)};
   if (tuned.unknown) axes.emplace_back(Axis::kUnknown);
+  if (tuned.context) axes.emplace_back(Axis::kContext);
   for (size_t i = 0; i < tuned.ngrams; ++i) axes.emplace_back(Axis::kNgram, i);
   return axes;
 }
@@ -174,7 +165,67 @@ ListWeights Climb(const Lists& lists, const std::vector<Axis>& axes, ListWeights
   return weights;
 }
 
+// The texts' log-probabilities with these shares.
+void Mix(const std::vector<double>& shares, Lists& lists) {
+  for (std::vector<ScoreParts>& list : lists) {
+    for (ScoreParts& parts : list) {
+      MixWords(shares, parts);
+      parts.logprob = std::max(parts.logprob, kImpossible);
+    }
+  }
+}
+
+// The shares under which the hypotheses with the fewest errors are most probable: the likelihood
+// has one maximum, to which expectation and maximisation in turn lead (Jelinek, Mercer 1980).
+std::vector<double> LikeliestShares(const Lists& lists, size_t mixed) {
+  constexpr int kTurns = 1000;
+  constexpr double kNear = 1e-7;
+  if (mixed == 0) return {};
+  const size_t each = mixed + 1;
+  std::vector<double> shares(each, 1 / static_cast<double>(each));
+  for (int turn = 0; turn < kTurns; ++turn) {
+    std::vector<double> next(each);
+    double words = 0;
+    for (const std::vector<ScoreParts>& list : lists) {
+      const auto best = std::min_element(
+          list.begin(), list.end(),
+          [](const ScoreParts& a, const ScoreParts& b) { return a.errors < b.errors; });
+      for (size_t at = 0; at < best->words.size(); at += each) {
+        const auto word = std::span(best->words).subspan(at, each);
+        const double whole = LogOfMixture(word, shares);
+        if (std::isinf(whole)) continue;
+        for (size_t i = 0; i < each; ++i) next[i] += shares[i] * std::exp(word[i] - whole);
+        words += 1;
+      }
+    }
+    if (words == 0) break;
+    double change = 0;
+    for (size_t i = 0; i < each; ++i) {
+      next[i] /= words;
+      change = std::max(change, std::abs(next[i] - shares[i]));
+    }
+    shares = std::move(next);
+    if (change < kNear) break;
+  }
+  return {shares.begin() + 1, shares.end()};
+}
+
 }  // namespace
+
+std::vector<std::string_view> WordsOf(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (size_t begin = 0, at = 0; at <= text.size();) {
+    const size_t space = at == text.size() ? 1 : SpaceLength(text.substr(at));
+    if (space == 0) {
+      ++at;
+      continue;
+    }
+    if (at > begin) words.push_back(text.substr(begin, at - begin));
+    at += space;
+    begin = at;
+  }
+  return words;
+}
 
 uint64_t WordErrors(std::string_view hypothesis, std::string_view reference) {
   const std::vector<std::string_view> found = WordsOf(hypothesis), wanted = WordsOf(reference);
@@ -196,9 +247,24 @@ uint64_t CountWords(std::string_view text) { return WordsOf(text).size(); }
 double WeightedScore(const ListWeights& weights, const ScoreParts& parts) {
   double score = weights.given * parts.given + weights.length * parts.tokens;
   if (weights.model != 0) score += weights.model * parts.logprob;
-  score += weights.unknown * parts.unknown;
+  score += weights.unknown * parts.unknown + weights.context * parts.context;
   for (size_t i = 0; i < weights.ngrams.size(); ++i) score += weights.ngrams[i] * parts.ngrams[i];
   return score;
+}
+
+void MixWords(std::span<const double> shares, ScoreParts& parts) {
+  if (shares.empty()) return;
+  const size_t each = shares.size() + 1;
+  std::vector<double> all = {1};
+  for (const double share : shares) {
+    all.front() = std::max(0.0, all.front() - share);
+    all.push_back(share);
+  }
+  double sum = 0;
+  for (size_t at = 0; at < parts.words.size(); at += each) {
+    sum += LogOfMixture(std::span(parts.words).subspan(at, each), all);
+  }
+  parts.logprob = sum;
 }
 
 size_t BestHypothesis(const ListWeights& weights, const std::vector<ScoreParts>& list) {
@@ -222,9 +288,8 @@ ListWeights TuneListWeights(const Lists& lists, const TunedWeights& tuned) {
   finite.erase(std::remove_if(finite.begin(), finite.end(),
                               [](const std::vector<ScoreParts>& list) { return list.empty(); }),
                finite.end());
-  for (std::vector<ScoreParts>& list : finite) {
-    for (ScoreParts& parts : list) parts.logprob = std::max(parts.logprob, kImpossible);
-  }
+  const std::vector<double> shares = LikeliestShares(finite, tuned.mixed);
+  Mix(shares, finite);
   const std::vector<Axis> axes = AxesOf(tuned);
   const double given = tuned.has_given ? 1 : 0;
   ListWeights best;
@@ -242,10 +307,12 @@ ListWeights TuneListWeights(const Lists& lists, const TunedWeights& tuned) {
     if (tuned.has_given) climb_from(0, 1, ngram);
     if (tuned.ngrams == 0) break;
   }
+  best.shares = shares;
   // Without the given score, the model's weight only determines that of the others.
   if (best.given == 0 && best.model > 0) {
     best.length /= best.model;
     best.unknown /= best.model;
+    best.context /= best.model;
     for (double& weight : best.ngrams) weight /= best.model;
     best.model = 1;
   }

@@ -14,8 +14,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -29,6 +31,7 @@
 #include "runtime/prefix_tree.h"
 #include "runtime/sentence_scorer.h"
 #include "runtime/special_tokens.h"
+#include "runtime/text/model_text.h"
 #include "tools/commands.h"
 #include "tools/hypothesis_lists.h"
 #include "tools/interrupt.h"
@@ -36,6 +39,7 @@
 #include "tools/lattice.h"
 #include "tools/lattice_search.h"
 #include "tools/list_weights.h"
+#include "tools/phrase_list.h"
 #include "tools/run_options.h"
 #include "tools/score_protocol.h"
 #include "tools/token_text.h"
@@ -51,9 +55,11 @@ constexpr size_t kNodesPerLane = 1024;
 struct RescoreOptions {
   RunOptions run;
   std::string lists = "-", format, references, tune;
-  std::vector<std::string> scores, costs, ngrams, ngram_weights;
-  ListWeights weights;  // those of n-grams are made of `ngram_weights`
+  std::vector<std::string> scores, costs, ngrams, ngram_weights, mixed, shares;
+  ListWeights weights;  // those of n-grams are made of `ngram_weights` and `shares`
   std::optional<double> unknown_weight;
+  std::string context;
+  double context_weight = 1;
   bool all = false;
   bool lattices = false;
   LatticeOptions lattice;
@@ -78,6 +84,7 @@ std::string ShellWord(const std::string& text) {
 struct ModelScore {
   double logprob = 0;
   uint64_t tokens = 0, unknown = 0;  // scored tokens, the end included; unknown words
+  std::vector<double> words = {};  // log-probabilities of words and the end, if they are asked for
 };
 
 Result<SentenceFrame> RequireFrame(const Model& model) {
@@ -97,9 +104,11 @@ using ScoredListSink = std::function<Status(const HypothesisList&, std::span<con
 // The hypotheses of several utterances in one tree. Each utterance has a beginning of its own.
 class ListScorer {
  public:
+  // `by_words`: whether log-probabilities of words are asked for.
   ListScorer(const Model& model, const SentenceFrame& frame, const std::string& input_name,
-             Session& session, const ScoredListSink& sink)
+             Session& session, bool by_words, const ScoredListSink& sink)
       : model_(model),
+        by_words_(by_words),
         frame_(frame),
         input_name_(input_name),
         session_(session),
@@ -125,6 +134,7 @@ class ListScorer {
     HypothesisList list;
     std::vector<ModelScore> scores;  // of whose tokens the log-probabilities are still missing
     std::vector<std::vector<uint32_t>> paths;
+    std::vector<std::vector<size_t>> tokens_of_words;  // by words: of each text
   };
 
   Status Add(HypothesisList list) {
@@ -143,9 +153,34 @@ class ListScorer {
       KINGLET_ASSIGN_OR_RETURN(const std::vector<uint32_t> inputs,
                                InputsOf(session_.model(), sentence));
       added.paths.push_back(tree_.Add(Framed(frame_, inputs)));
+      if (!by_words_) continue;
+      KINGLET_ASSIGN_OR_RETURN(auto counts, TokensOfWords(hypothesis.text, sentence.ids.size()));
+      added.tokens_of_words.push_back(std::move(counts));
     }
     added.list = std::move(list);
     return {};
+  }
+
+  // How many tokens each word has, and the end.
+  Result<std::vector<size_t>> TokensOfWords(const std::string& text, size_t all) {
+    std::vector<size_t> counts;
+    size_t sum = 0;
+    for (const std::string_view word : WordsOf(text)) {
+      const auto [known, is_new] = tokens_of_.try_emplace(std::string(word), 0);
+      if (is_new) {
+        KINGLET_ASSIGN_OR_RETURN(const TokenizedText tokens, model_.text()->Encode(word));
+        known->second = tokens.tokens.size();
+      }
+      counts.push_back(known->second);
+      sum += known->second;
+    }
+    if (sum == all && !model_.text()->reads_backward()) {
+      counts.push_back(1);
+      return counts;
+    }
+    return Status::Refusal(KINGLET_UNSUPPORTED, "rescore", "--mix",
+                           "a model that reads forward, of words or of pieces of words",
+                           "one that reads \"" + text + "\" unlike its words (use --ngram)");
   }
 
   Status ScoreAdded() {
@@ -159,6 +194,14 @@ class ListScorer {
         ExactSum sum;
         for (size_t j = 1; j < added.paths[i].size(); ++j) sum.Add(values[added.paths[i][j]]);
         added.scores[i].logprob = sum.Value();
+        size_t at = 1;
+        for (size_t word = 0; by_words_ && word < added.tokens_of_words[i].size(); ++word) {
+          double of_word = 0;
+          for (const size_t end = at + added.tokens_of_words[i][word]; at < end; ++at) {
+            of_word += values[added.paths[i][at]];
+          }
+          added.scores[i].words.push_back(of_word);
+        }
       }
       KINGLET_RETURN_IF_ERROR(sink_(added.list, added.scores));
     }
@@ -168,6 +211,8 @@ class ListScorer {
   }
 
   const Model& model_;
+  const bool by_words_;
+  std::unordered_map<std::string, size_t> tokens_of_;  // how many tokens a word has
   const SentenceFrame frame_;
   const std::string input_name_;
   Session& session_;
@@ -186,25 +231,42 @@ std::optional<ListFormat> FormatOf(const RescoreOptions& options) {
                                      : ListFormat::kMoses;
 }
 
-// The weights of n-gram models: 1 without --ngram-weight. Errors: KINGLET_INVALID_ARGUMENT.
-Result<std::vector<double>> NgramWeights(const RescoreOptions& options) {
-  const auto refuse = [](const std::string& expected, const std::string& found) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--ngram-weight", expected, found);
+// The numbers that an option gives for files, one each: `usual` without any. Errors:
+// KINGLET_INVALID_ARGUMENT.
+Result<std::vector<double>> NumbersOf(const char* option, const std::vector<std::string>& texts,
+                                      const char* of_files, size_t files, double usual) {
+  const auto refuse = [&](const std::string& expected, const std::string& found) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", option, expected, found);
   };
-  std::vector<double> weights(options.ngrams.size(), 1);
-  if (options.ngram_weights.empty()) return weights;
-  if (options.ngram_weights.size() != weights.size()) {
-    return refuse("one for each of the " + std::to_string(weights.size()) + " --ngram, or none",
-                  std::to_string(options.ngram_weights.size()));
+  std::vector<double> numbers(files, usual);
+  if (texts.empty()) return numbers;
+  if (texts.size() != files) {
+    return refuse("one for each of the " + std::to_string(files) + " " + of_files + ", or none",
+                  std::to_string(texts.size()));
   }
-  for (size_t i = 0; i < weights.size(); ++i) {
-    const auto weight = ParseNumber<double>(options.ngram_weights[i]);
-    if (!weight || !std::isfinite(*weight)) {
-      return refuse("a finite number", Quoted(options.ngram_weights[i]));
-    }
-    weights[i] = *weight;
+  for (size_t i = 0; i < files; ++i) {
+    const auto number = ParseNumber<double>(texts[i]);
+    if (!number || !std::isfinite(*number)) return refuse("a finite number", Quoted(texts[i]));
+    numbers[i] = *number;
   }
-  return weights;
+  return numbers;
+}
+
+Result<std::vector<double>> NgramWeights(const RescoreOptions& options) {
+  return NumbersOf("--ngram-weight", options.ngram_weights, "--ngram", options.ngrams.size(), 1);
+}
+
+// Together with the network, all have equal shares if none is given.
+Result<std::vector<double>> MixedShares(const RescoreOptions& options) {
+  const double equal = 1 / (1 + static_cast<double>(options.mixed.size()));
+  KINGLET_ASSIGN_OR_RETURN(std::vector<double> shares, NumbersOf("--share", options.shares, "--mix",
+                                                                 options.mixed.size(), equal));
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  const bool are_shares =
+      std::all_of(shares.begin(), shares.end(), [](double share) { return share >= 0; });
+  if (are_shares && sum <= 1) return shares;
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--share",
+                         "0 or more, and at most 1 in all", std::to_string(sum) + " in all");
 }
 
 // All lists, with the scores of other files.
@@ -238,7 +300,7 @@ Result<std::vector<HypothesisList>> ReadLists(const RescoreOptions& options) {
 struct WordErrorCounts {
   uint64_t words = 0;
   uint64_t best = 0, given = 0, model = 0, oracle = 0;  // errors of each choice
-  std::vector<uint64_t> ngrams;
+  std::vector<uint64_t> ngrams;                         // added ones, then mixed ones
 };
 
 // Compares and prints the hypotheses of each list as soon as they are scored.
@@ -247,15 +309,25 @@ class Rescored {
   Rescored(const RescoreOptions& options, const Model& model, Console& console)
       : options_(options), model_(model), console_(console), weights_(options.weights) {
     weights_.unknown = options.unknown_weight.value_or(0);
-    errors_.ngrams.resize(options.ngrams.size());
+    if (!options.context.empty()) weights_.context = options.context_weight;
+    errors_.ngrams.resize(options.ngrams.size() + options.mixed.size());
   }
 
   Status OpenNgramModels() {
-    for (const std::string& path : options_.ngrams) {
-      KINGLET_ASSIGN_OR_RETURN(auto opened, OpenNgrams(path));
-      ngrams_.push_back(std::move(opened));
+    for (const auto* paths : {&options_.ngrams, &options_.mixed}) {
+      for (const std::string& path : *paths) {
+        KINGLET_ASSIGN_OR_RETURN(auto opened, OpenNgrams(path));
+        ngrams_.push_back(std::move(opened));
+      }
     }
     KINGLET_ASSIGN_OR_RETURN(weights_.ngrams, NgramWeights(options_));
+    KINGLET_ASSIGN_OR_RETURN(weights_.shares, MixedShares(options_));
+    return {};
+  }
+  Status ReadContext() {
+    if (options_.context.empty()) return {};
+    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeText(options_.context));
+    KINGLET_ASSIGN_OR_RETURN(phrases_, PhraseList::Parse(text, InputName(options_.context)));
     return {};
   }
   Status ReadReferences() {
@@ -292,7 +364,9 @@ class Rescored {
       const ModelScore& score = scores[i];
       parts.push_back({hypothesis.given.value_or(0), score.logprob,
                        static_cast<double>(score.tokens), 0, static_cast<double>(score.unknown),
-                       NgramScores(hypothesis.text)});
+                       NgramScores(hypothesis.text), phrases_.BonusOf(hypothesis.text),
+                       MixedWords(hypothesis.text, score)});
+      MixWords(weights_.shares, parts.back());
       has_given_ = has_given_ || hypothesis.given;
       tokens_ += score.tokens;
       unknown_ += score.unknown;
@@ -316,14 +390,20 @@ class Rescored {
   }
   uint64_t utterances() const { return utterances_; }
   const ListWeights& weights() const { return weights_; }
+  // The models that are added, then the mixed ones.
   const std::vector<std::shared_ptr<const NgramModel>>& ngrams() const { return ngrams_; }
+  const PhraseList& phrases() const { return phrases_; }
 
   // After all lists.
   void Finish(uint64_t stepped) {
     stepped_ = stepped;
     if (!options_.tune.empty()) {
-      weights_ = TuneListWeights(parts_,
-                                 {has_given_, options_.unknown_weight.has_value(), ngrams_.size()});
+      weights_ = TuneListWeights(
+          parts_, {has_given_, options_.unknown_weight.has_value(), options_.ngrams.size(),
+                   !options_.context.empty(), options_.mixed.size()});
+      for (std::vector<ScoreParts>& list : parts_) {
+        for (ScoreParts& parts : list) MixWords(weights_.shares, parts);
+      }
       AddErrors(parts_);
     }
     if (!options_.run.json && options_.tune.empty()) return;
@@ -332,7 +412,9 @@ class Rescored {
       line.Key("given_weight").Number(weights_.given).Key("weight").Number(weights_.model);
       line.Key("length_weight").Number(weights_.length);
       if (options_.unknown_weight) line.Key("unknown_weight").Number(weights_.unknown);
+      if (!options_.context.empty()) line.Key("context_weight").Number(weights_.context);
       WriteNumbers("ngram_weights", weights_.ngrams, line);
+      WriteNumbers("shares", weights_.shares, line);
     }
     WriteCounts(line);
     if (references_) WriteErrors(line);
@@ -379,6 +461,14 @@ class Rescored {
     for (size_t i = 0; i < options_.ngrams.size(); ++i) {
       command += " --ngram " + ShellWord(options_.ngrams[i]) +
                  " --ngram-weight=" + NumberText(weights_.ngrams[i], model_);
+    }
+    for (size_t i = 0; i < options_.mixed.size(); ++i) {
+      command += " --mix " + ShellWord(options_.mixed[i]) + " --share " +
+                 NumberText(weights_.shares[i], model_);
+    }
+    if (!options_.context.empty()) {
+      command += " --context " + ShellWord(options_.context) +
+                 " --context-weight=" + NumberText(weights_.context, model_);
     }
     return command;
   }
@@ -438,7 +528,9 @@ class Rescored {
     line.Key("hypothesis").Integer(hypothesis.number).Key("score").Number(score).Key("given");
     hypothesis.given ? line.Number(*hypothesis.given) : line.Null();
     line.LogProbability(model.logprob).Key("tokens").Integer(model.tokens);
+    if (!weights_.shares.empty()) line.Key("mixed_logprob").Number(parts.logprob);
     WriteNumbers("ngram_logprobs", parts.ngrams, line);
+    if (!options_.context.empty()) line.Key("context").Number(parts.context);
     line.Key("oov").Integer(model.unknown).Key("text").Text(hypothesis.text);
     return line.Finish();
   }
@@ -451,13 +543,18 @@ class Rescored {
 
   void AddErrors(const std::vector<std::vector<ScoreParts>>& lists) {
     errors_.best += ErrorsOfBest(weights_, lists);
-    const std::vector<double> none(ngrams_.size());
+    const std::vector<double> none(options_.ngrams.size());
     errors_.given += ErrorsOfBest({1, 0, 0, 0, none}, lists);
-    errors_.model += ErrorsOfBest({0, 1, 0, 0, none}, lists);
-    for (size_t i = 0; i < ngrams_.size(); ++i) {
+    errors_.model += ErrorsOfShares(std::vector<double>(options_.mixed.size()), lists);
+    for (size_t i = 0; i < none.size(); ++i) {
       ListWeights alone{0, 0, 0, 0, none};
       alone.ngrams[i] = 1;
       errors_.ngrams[i] += ErrorsOfBest(alone, lists);
+    }
+    for (size_t i = 0; i < options_.mixed.size(); ++i) {
+      std::vector<double> alone(options_.mixed.size());
+      alone[i] = 1;
+      errors_.ngrams[none.size() + i] += ErrorsOfShares(alone, lists);
     }
     for (const std::vector<ScoreParts>& list : lists) {
       errors_.oracle +=
@@ -465,6 +562,15 @@ class Rescored {
             return a.errors < b.errors;
           })->errors;
     }
+  }
+
+  // Word errors of a mixture alone.
+  uint64_t ErrorsOfShares(const std::vector<double>& shares,
+                          std::vector<std::vector<ScoreParts>> lists) const {
+    for (std::vector<ScoreParts>& list : lists) {
+      for (ScoreParts& parts : list) MixWords(shares, parts);
+    }
+    return ErrorsOfBest({0, 1, 0, 0, std::vector<double>(options_.ngrams.size())}, lists);
   }
 
   void WriteErrors(JsonLine& line) const {
@@ -493,10 +599,29 @@ class Rescored {
 
   std::vector<double> NgramScores(const std::string& text) const {
     std::vector<double> scores;
-    for (const auto& ngram : ngrams_) {
-      scores.push_back(ngram->ScoreSentence(text).log10 * std::numbers::ln10);
+    for (size_t i = 0; i < options_.ngrams.size(); ++i) {
+      scores.push_back(ngrams_[i]->ScoreSentence(text).log10 * std::numbers::ln10);
     }
     return scores;
+  }
+
+  // ScoreParts::words.
+  std::vector<double> MixedWords(const std::string& text, const ModelScore& score) const {
+    if (options_.mixed.empty()) return {};
+    const auto mixed = std::span(ngrams_).subspan(options_.ngrams.size());
+    std::vector<NgramState> states;
+    for (const auto& ngram : mixed) states.push_back(ngram->SentenceBegin());
+    std::vector<double> logs;
+    const std::vector<std::string_view> words = WordsOf(text);
+    for (size_t at = 0; at < score.words.size(); ++at) {
+      logs.push_back(score.words[at]);
+      for (size_t i = 0; i < mixed.size(); ++i) {
+        const NgramModel& ngram = *mixed[i];
+        const uint32_t word = at < words.size() ? ngram.IdOf(words[at]) : ngram.end_word();
+        logs.push_back(ngram.Score(states[i], word, states[i]).log10 * std::numbers::ln10);
+      }
+    }
+    return logs;
   }
 
   // What another program must do to get the same numbers.
@@ -515,7 +640,8 @@ class Rescored {
   const Model& model_;
   Console& console_;
   ListWeights weights_;
-  std::vector<std::shared_ptr<const NgramModel>> ngrams_;
+  std::vector<std::shared_ptr<const NgramModel>> ngrams_;  // added ones, then mixed ones
+  PhraseList phrases_;
   std::string references_name_;
   std::optional<std::map<std::string, std::string>> references_;
   std::vector<std::vector<ScoreParts>> parts_;  // of all lists, to tune
@@ -574,7 +700,7 @@ Result<NextList> OpenLattices(const RescoreOptions& options, const SentenceFrame
                            LatticeReader::Open(options.lists, std::move(words)));
   const auto reader = std::make_shared<LatticeReader>(std::move(opened));
   search = std::make_shared<LatticeSearch>(session, frame, options.lattice, rescored.weights(),
-                                           rescored.ngrams());
+                                           rescored.ngrams(), rescored.phrases());
   return NextList([reader, search]() -> Result<std::optional<HypothesisList>> {
     while (true) {
       KINGLET_ASSIGN_OR_RETURN(const std::optional<Lattice> lattice, reader->Next());
@@ -599,6 +725,7 @@ Status Rescore(const RescoreOptions& options, Console& console) {
                            Session::Create(model, session_options));
   Rescored rescored(options, *model, console);
   KINGLET_RETURN_IF_ERROR(rescored.OpenNgramModels());
+  KINGLET_RETURN_IF_ERROR(rescored.ReadContext());
   KINGLET_RETURN_IF_ERROR(rescored.ReadReferences());
   std::shared_ptr<LatticeSearch> search;
   KINGLET_ASSIGN_OR_RETURN(const NextList next,
@@ -608,7 +735,8 @@ Status Rescore(const RescoreOptions& options, Console& console) {
   const ScoredListSink take = [&](const HypothesisList& list, std::span<const ModelScore> scores) {
     return rescored.Take(list, scores);
   };
-  ListScorer scorer(*model, frame, InputName(options.lists), *session, take);
+  ListScorer scorer(*model, frame, InputName(options.lists), *session, !options.mixed.empty(),
+                    take);
   const Status ran = [&] {
     Progress progress(ProgressFormOf("", console));
     return scorer.Run(next, options.lists == "-", progress);
@@ -631,6 +759,7 @@ Status CheckInputs(const RescoreOptions& options) {
                                      {"--weight", options.weights.model},
                                      {"--length-weight", options.weights.length},
                                      {"--acoustic-scale", options.lattice.acoustic_scale},
+                                     {"--context-weight", options.context_weight},
                                      {"--unknown-weight", options.unknown_weight.value_or(0)}}) {
     if (std::isfinite(weight)) continue;
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", name, "a finite number",
@@ -641,13 +770,16 @@ Status CheckInputs(const RescoreOptions& options) {
   for (const std::string& file : options.scores) files.emplace_back("--scores", file);
   for (const std::string& file : options.costs) files.emplace_back("--costs", file);
   for (const std::string& file : options.ngrams) files.emplace_back("--ngram", file);
+  for (const std::string& file : options.mixed) files.emplace_back("--mix", file);
+  if (!options.context.empty()) files.emplace_back("--context", options.context);
   if (!options.symbols.empty()) files.emplace_back("--symbols", options.symbols);
   for (const auto& [name, file] : files) {
     if (file != "-" || options.lists != "-") continue;
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", name, "standard input once",
                            "- together with LISTS that are read from it");
   }
-  return NgramWeights(options).status();
+  KINGLET_RETURN_IF_ERROR(NgramWeights(options).status());
+  return MixedShares(options).status();
 }
 
 void AddLatticeOptions(Arguments& rescore, RescoreOptions& options,
@@ -745,6 +877,27 @@ Command AddRescore(Arguments& program) {
            "subtracts it")
       .Placeholder("N")
       .OneValueEach();
+  rescore
+      .Add("--mix", options->mixed,
+           "n-gram file or ARPA file whose probability of each word is mixed with the model's; may "
+           "be repeated")
+      .Placeholder(kFileOrStandardInput)
+      .OneValueEach();
+  rescore
+      .Add("--share", options->shares,
+           "share of the n-gram model in the mixture, one for each (default: equal shares); the "
+           "model has the rest")
+      .Placeholder("S")
+      .OneValueEach();
+  Option context = rescore.Add(
+      "--context", options->context,
+      "phrases that are expected, lines \"PHRASE\" or \"PHRASE<tab>BONUS\": the bonus (default: 1) "
+      "of each word of each phrase is added");
+  context.Placeholder(kFileOrStandardInput);
+  rescore.Add("--context-weight", options->context_weight, "weight of the bonus of phrases")
+      .Placeholder("C")
+      .ShowDefault()
+      .Needs(context);
   rescore.AddFlag("--all", options->all, "print all hypotheses, best first");
   Option references =
       rescore.Add("--references", options->references,
@@ -757,7 +910,8 @@ Command AddRescore(Arguments& program) {
       .Excludes(references);
   rescore.Footer(
       "Score of a hypothesis = G given + W log p(text) + L tokens + U unknown words\n"
-      "+ N log p(text) of each n-gram model; higher is better.\n\n"
+      "+ N log p(text) of each n-gram model + C bonus of phrases; higher is better.\n"
+      "With --mix, p of each word is that of the mixture.\n\n"
       "Example:\n  kinglet rescore model.kgl nbest.tsv --lanes 16 --all");
   return {rescore, [options] { return CheckInputs(*options); },
           [options](Console& console) { return Rescore(*options, console); }};

@@ -13,6 +13,7 @@ extern "C" {
 #endif
 
 typedef struct kinglet_model kinglet_model;
+typedef struct kinglet_scorer kinglet_scorer;
 typedef struct kinglet_state kinglet_state;
 
 // Keeps hypotheses, which are lists of tokens, and answers which token follows each. A hypothesis
@@ -40,6 +41,10 @@ typedef struct kinglet_beam_options {
   // needed. The hypothesis itself, about 200 bytes, is kept as long as there is a reference to it
   // or to one that comes from it. All count in the model's memory limit too.
   uint64_t state_bytes;
+  // What the beam adds up for a token (ngrams.h), or NULL: the network's log-probability. Scores
+  // take the place of log-probabilities in all answers of the beam, and n-grams begin a sentence at
+  // kinglet_beam_begin. The beam copies the value: later changes of the scorer have no effect.
+  const kinglet_scorer* scorer;
 } kinglet_beam_options;
 
 // Sets every field of `options` to its default. `struct_size` is sizeof(kinglet_beam_options).
@@ -49,7 +54,8 @@ KINGLET_API kinglet_status kinglet_beam_options_init(kinglet_beam_options* optio
 
 // Creates a beam without hypotheses. `options` may be NULL. On success the caller owns *out and
 // destroys it with kinglet_beam_destroy.
-// Errors: those of kinglet_session_create, and KINGLET_UNSUPPORTED (a masked model).
+// Errors: those of kinglet_session_create, KINGLET_UNSUPPORTED (a masked model) and
+// KINGLET_INVALID_ARGUMENT (a scorer of another model).
 KINGLET_API kinglet_status kinglet_beam_create(const kinglet_model* model,
                                                const kinglet_beam_options* options,
                                                kinglet_beam** out);

@@ -48,6 +48,7 @@
 #include "kinglet/beam.h"
 #include "kinglet/export.h"
 #include "kinglet/generation.h"
+#include "kinglet/ngrams.h"
 #include "kinglet/queries.h"
 #include "kinglet/status.h"
 #include "kinglet/tree.h"

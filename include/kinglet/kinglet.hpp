@@ -32,6 +32,7 @@
 #include "kinglet/beam.hpp"
 #include "kinglet/kinglet.h"
 #include "kinglet/model.hpp"
+#include "kinglet/ngrams.hpp"
 #include "kinglet/state.hpp"
 #include "kinglet/status.h"
 #include "kinglet/text_words.hpp"

@@ -35,6 +35,7 @@ from kinglet_lm.errors import (
 from kinglet_lm.generation import Generation
 from kinglet_lm.keyboard import Keyboard, TypedWord
 from kinglet_lm.model import Model
+from kinglet_lm.ngrams import Ngrams, Scorer
 from kinglet_lm.queries import LastWork
 from kinglet_lm.scoring import Hypothesis, Score
 from kinglet_lm.session import NO_PARENT, Session
@@ -62,11 +63,13 @@ __all__ = [
     "LastWork",
     "Mismatch",
     "Model",
+    "Ngrams",
     "NotFinite",
     "NotFound",
     "OutOfMemory",
     "ReadFailed",
     "Score",
+    "Scorer",
     "Session",
     "State",
     "TooManySteps",

@@ -29,7 +29,9 @@ model_score_count=i:pp session_read=i:puppq session_look_at=i:puq session_pooled
 session_scores=i:puqpq session_save=i:pup session_restore=i:pup state_destroy=v:p
 state_position=i:pp state_equal=i:ppp state_hash=i:pp state_bytes=i:pp state_write=i:ppqp
 state_read=i:ppqp embedding_create=i:pp embedding_destroy=v:p embedding_width=i:pp
-embedding_classes=i:pp embedding_vectors=i:ppqpq embedding_classify=i:ppqppq
+embedding_classes=i:pp embedding_vectors=i:ppqpq embedding_classify=i:ppqppq ngrams_open=i:sp
+ngrams_destroy=v:p ngrams_word=i:psqp ngrams_begin=i:pup ngrams_score=i:pppqpp
+scorer_create=i:pddp scorer_destroy=v:p scorer_add_ngrams=i:ppud scorer_add_phrase=i:ppqd
 session_log_probability=i:puup session_log_probabilities=i:pupq
 session_log_probabilities_of=i:pupqp session_probabilities=i:pupq session_top_k=i:puuppqp
 draw_options_init=i:pu session_draw=i:puqpp session_log_probability_lanes=i:pppqp
@@ -49,16 +51,17 @@ FIELDS = dict(entry.split("=") for entry in """
 coder_options.struct_size=u coder_options.threads=u coder_options.block_size=u
 coder_options.fast=u coder_options.limit=q coder_options.salvage=u coder_options.reserved=u
 beam_options.struct_size=u beam_options.empty_cache=u beam_options.lanes=u beam_options.threads=u
-beam_options.state_bytes=q generation_options.struct_size=u generation_options.streams=u
-generation_options.tokens=q generation_options.seed=q generation_options.draw=p
-generation_options.stop=s generation_options.stop_length=q generation_options.threads=u
-generation_options.reserved=u model_options.struct_size=u model_options.reserved=u
-model_options.session_memory_limit=q model_options.backend=s model_options.memory_limit=q
-model_options.log=p model_options.log_user=p session_options.struct_size=u
-session_options.empty_cache=u session_options.lanes=u session_options.threads=u
-draw_options.struct_size=u draw_options.top_k=u draw_options.temperature=d draw_options.top_p=d
-draw_options.excluded=p draw_options.excluded_count=q work.struct_size=u work.cache_computed=u
-work.clusters_opened=q work.multiplications=d work.additions=d work.others=d work.cluster_count=q
+beam_options.state_bytes=q beam_options.scorer=p generation_options.struct_size=u
+generation_options.streams=u generation_options.tokens=q generation_options.seed=q
+generation_options.draw=p generation_options.stop=s generation_options.stop_length=q
+generation_options.threads=u generation_options.reserved=u model_options.struct_size=u
+model_options.reserved=u model_options.session_memory_limit=q model_options.backend=s
+model_options.memory_limit=q model_options.log=p model_options.log_user=p
+session_options.struct_size=u session_options.empty_cache=u session_options.lanes=u
+session_options.threads=u draw_options.struct_size=u draw_options.top_k=u
+draw_options.temperature=d draw_options.top_p=d draw_options.excluded=p
+draw_options.excluded_count=q work.struct_size=u work.cache_computed=u work.clusters_opened=q
+work.multiplications=d work.additions=d work.others=d work.cluster_count=q
 typing_input.struct_size=u typing_input.touches=u typing_input.begins=p typing_input.characters=p
 typing_input.costs=p typing_input.insertion=d typing_input.deletion=d typing_input.transposition=d
 typing_input.substitution=d typing_input.missing_space=d typing_input.capitals=u

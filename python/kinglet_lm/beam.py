@@ -13,6 +13,7 @@ from kinglet_lm._handle import Handle, Lanes, interruptible
 from kinglet_lm._native import BeamOptions, check, lib, number_of
 from kinglet_lm._numbers import MAX_UINT64, integer
 from kinglet_lm.errors import InvalidArgument
+from kinglet_lm.ngrams import Scorer
 from kinglet_lm.queries import Words
 from kinglet_lm.session import _LONG, empty_cache_of
 from kinglet_lm.state import State
@@ -73,12 +74,17 @@ class Beam(Lanes):
     """
 
     def __init__(self, model: Model, lanes: int, threads: int, empty_cache: str,
-                 state_bytes: int) -> None:
+                 state_bytes: int, scorer: Scorer | None) -> None:
         options = BeamOptions()
         check(lib.kinglet_beam_options_init(addressof(options), ctypes.sizeof(options)))
         options.empty_cache = empty_cache_of(empty_cache)
         options.lanes, options.threads = integer(lanes, "lanes", 1), integer(threads, "threads", 1)
         options.state_bytes = integer(state_bytes, "state_bytes", 1, MAX_UINT64)
+        if scorer is not None:
+            if not isinstance(scorer, Scorer):
+                raise TypeError(
+                    f"scorer: expected a kinglet_lm.Scorer, found {type(scorer).__name__}")
+            options.scorer = scorer.handle
         handle = Handle(lib.kinglet_beam_destroy)
         check(lib.kinglet_beam_create(model.handle, addressof(options), addressof(handle)))
         self.threads: int = options.threads

@@ -22,6 +22,7 @@ from kinglet_lm.embedding import Embedding
 from kinglet_lm.errors import InvalidArgument, Mismatch, Unsupported, WrongOrder
 from kinglet_lm.generation import Generation
 from kinglet_lm.keyboard import Keyboard
+from kinglet_lm.ngrams import Scorer
 from kinglet_lm.scoring import LOG10_E, Hypothesis, Score
 from kinglet_lm.session import Session
 from kinglet_lm.state import State, read_state
@@ -274,14 +275,23 @@ class Model:
 
     def beam(
         self, lanes: int = 16, threads: int = 1, empty_cache: str = "reference",
-        state_bytes: int = 64 << 20
+        state_bytes: int = 64 << 20, scorer: Scorer | None = None
     ) -> Beam:
         """Hypotheses of a search, `lanes` of them computed together; the rest as for `session`.
 
         States of hypotheses beyond `state_bytes` are dropped, those used least recently first, and
-        made again from their tokens when they are needed.
+        made again from their tokens when they are needed. The scores of a scorer take the place of
+        log-probabilities in all answers.
         """
-        return Beam(self, lanes, threads, empty_cache, state_bytes)
+        return Beam(self, lanes, threads, empty_cache, state_bytes, scorer)
+
+    def scorer(self, weight: float = 1.0, unknown_weight: float = 0.0) -> Scorer:
+        """What a beam adds up for each token: the network, n-grams and phrases, which it is given.
+
+        `weight` is that of the network's log-probability; the token of unknown words adds
+        `unknown_weight`.
+        """
+        return Scorer(self, weight, unknown_weight)
 
     def state(self, data: bytes) -> State:
         """The state that bytes(state) wrote. Raises DamagedFile or Mismatch."""

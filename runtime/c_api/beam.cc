@@ -2,6 +2,7 @@
 #include "runtime/beam.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -10,6 +11,7 @@
 
 #include "runtime/c_api/guard.h"
 #include "runtime/c_api/handles.h"
+#include "runtime/token_scorer.h"
 
 kinglet_status kinglet_beam_options_init(kinglet_beam_options* options, uint32_t struct_size) {
   return kinglet::InitOptions(__func__, options, struct_size);
@@ -88,8 +90,8 @@ kinglet_status kinglet_beam_cancel(kinglet_beam* /*beam*/) {
 namespace kinglet {
 namespace {
 
-// The size of the structure's first version, which is this one.
-constexpr uint32_t kSmallestBeamOptions = sizeof(kinglet_beam_options);
+// The size of the structure's first version.
+constexpr uint32_t kSmallestBeamOptions = offsetof(kinglet_beam_options, scorer);
 
 Result<std::unique_ptr<kinglet_beam> > CreateBeam(const char* function, const kinglet_model* model,
                                                   const kinglet_beam_options* given) {
@@ -105,10 +107,19 @@ Result<std::unique_ptr<kinglet_beam> > CreateBeam(const char* function, const ki
     return Status::Refusal(KINGLET_UNSUPPORTED, function, "model", "a language model",
                            "a masked model, which reads whole texts (kinglet_session_read)");
   }
+  std::shared_ptr<const TokenScorer> scorer;
+  if (options.scorer != nullptr) {
+    if (options.scorer->model != model->model) {
+      return Invalid(function, "options->scorer", "a scorer of this model", "one of another");
+    }
+    const auto copy = std::make_shared<TokenScorer>(options.scorer->scorer);
+    copy->Link();
+    scorer = copy;
+  }
   KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                            Session::Create(model->model, of_session));
   const uint64_t bytes = options.state_bytes != 0 ? options.state_bytes : kStateBytes;
-  return std::make_unique<kinglet_beam>(std::move(session), bytes);
+  return std::make_unique<kinglet_beam>(std::move(session), bytes, std::move(scorer));
 }
 
 // Calls body(hypotheses) if the caller's handle and array may be read.

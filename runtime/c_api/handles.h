@@ -24,9 +24,11 @@
 #include "runtime/embedder.h"
 #include "runtime/generator.h"
 #include "runtime/model.h"
+#include "runtime/ngrams/ngram_model.h"
 #include "runtime/session.h"
 #include "runtime/state.h"
 #include "runtime/text_prefix.h"
+#include "runtime/token_scorer.h"
 #include "runtime/typing/decoder.h"
 #include "runtime/typing/session_predictor.h"
 
@@ -40,10 +42,20 @@ struct kinglet_session {
 };
 
 struct kinglet_beam {
-  kinglet_beam(std::unique_ptr<kinglet::Session> lanes, uint64_t most_state_bytes)
-      : session(std::move(lanes)), beam(*session, most_state_bytes) {}
+  kinglet_beam(std::unique_ptr<kinglet::Session> lanes, uint64_t most_state_bytes,
+               std::shared_ptr<const kinglet::TokenScorer> scorer)
+      : session(std::move(lanes)), beam(*session, most_state_bytes, std::move(scorer)) {}
   std::unique_ptr<kinglet::Session> session;
   kinglet::Beam beam;
+};
+
+struct kinglet_ngrams {
+  std::shared_ptr<const kinglet::NgramModel> ngrams;
+};
+
+struct kinglet_scorer {
+  std::shared_ptr<const kinglet::Model> model;
+  kinglet::TokenScorer scorer;
 };
 
 struct kinglet_embedding {

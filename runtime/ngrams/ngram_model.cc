@@ -274,6 +274,40 @@ NgramScore NgramModel::Score(const NgramState& before, uint32_t word, NgramState
   return score;
 }
 
+void NgramModel::ScoreAll(const NgramState& before, std::span<double> out) const {
+  // Adds the weights of the contexts of more than `length` words, in the order of Score.
+  const auto backed_off = [&](double log10, uint32_t length) {
+    for (uint32_t i = length; i < before.length; ++i) {
+      if (before.nodes[i] == NgramState::kAbsent) continue;
+      log10 += double{Backoff(layout_.levels[i], before.nodes[i])};
+    }
+    return log10;
+  };
+  for (uint32_t word = 0; word < out.size(); ++word) {
+    out[word] = backed_off(double{Probability(layout_.levels[0], word)}, 0);
+  }
+  for (uint32_t i = 0; i < before.length; ++i) {
+    const uint32_t node = before.nodes[i];
+    if (node == NgramState::kAbsent) continue;
+    const NgramLevel &level = layout_.levels[i], &next = layout_.levels[i + 1];
+    const uint32_t end = ChildField(level, uint64_t{node} + 1);
+    for (uint32_t child = ChildField(level, node); child < end; ++child) {
+      out[WordField(next, child)] = backed_off(double{Probability(next, child)}, i + 1);
+    }
+  }
+}
+
+bool NgramModel::Accepts(const NgramState& state) const {
+  if (state.length >= header().order) return false;
+  for (uint32_t i = 0; i < state.nodes.size(); ++i) {
+    const uint32_t node = state.nodes[i];
+    if (node != NgramState::kAbsent && (i >= state.length || node >= header().counts[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
 NgramSentenceScore NgramModel::ScoreSentence(
     std::string_view text, const std::function<void(std::string_view)>& on_unknown) const {
   constexpr std::string_view kSpaces = " \t\n\v\f\r";

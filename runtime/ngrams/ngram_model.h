@@ -71,6 +71,11 @@ class NgramModel {
   // The score of a word after `before`, and in `after` the state that follows; both may be one
   // object. REQUIRES: word < header().counts[0]; `before` is of this model.
   NgramScore Score(const NgramState& before, uint32_t word, NgramState& after) const;
+  // out[word] = Score(before, word).log10 of every word. REQUIRES: `out` has header().counts[0]
+  // elements; `before` is of this model.
+  void ScoreAll(const NgramState& before, std::span<double> out) const;
+  // Whether Score stays within the model's bytes after this state, which may be of another model.
+  bool Accepts(const NgramState& state) const;
   // log10 p(words </s> | <s>) of the words that ASCII white space separates. `on_unknown`, if any,
   // gets each unknown word.
   NgramSentenceScore ScoreSentence(

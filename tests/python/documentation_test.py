@@ -22,6 +22,7 @@ def tour(folder):
     page = ROOT / "docs" / "PYTHON.md"
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     os.symlink(ROOT / "examples", f"{folder}/examples")
+    os.symlink(ROOT / "tests" / "python" / "tiny.arpa", f"{folder}/tiny.arpa")
     before = os.getcwd()
     os.chdir(folder)
     try:

@@ -88,6 +88,7 @@ void WriteFiles(const CommandFolder& folder) {
   folder.Write("lattices.txt", "u\n0 1 the 1,2,3\n0 1 w3 1,3,4\n1\n\n");
   folder.Write("nbest.tsv", "u\t-1\tthe w3\nu\t-2\tthe w4\nv\t-1\tw5\n");
   folder.Write("references.tsv", "u\tthe w4\nv\tw5\n");
+  folder.Write("names.txt", "the w4\n");
   folder.Write("model.arpa",
                "\\data\\\nngram 1=4\nngram 2=1\n\n\\1-grams:\n-1\t<s>\t-0.5\n-1\t</s>\n-1\t<unk>\n"
                "-1\tthe\n\n\\2-grams:\n-0.5\t<s> the\n\n\\end\\\n");

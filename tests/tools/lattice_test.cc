@@ -64,6 +64,45 @@ class LatticeTest : public testing::Test {
     EXPECT_TRUE(outcome.IsRefusal()) << outcome.error << outcome.out;
     EXPECT_NE(outcome.error.find(part), std::string::npos) << outcome.error;
   }
+  // A lattice of which all paths are kept is the list of all its texts.
+  void ExpectTheListOfAllTexts(const std::string& weights) const {
+    const std::vector<Line> lists = Rescored("lists.tsv" + weights);
+    const std::vector<Line> lattices = Rescored(kLattices + kAllPaths + weights);
+    std::map<std::pair<std::string, std::string>, double> scores;
+    std::map<std::string, std::vector<std::string>> best;  // by utterance
+    for (const Line& line : lists) {
+      scores[{line.utterance, line.text}] = line.score;
+      best[line.utterance].push_back(line.text);
+    }
+    ASSERT_EQ(lattices.size(), lists.size());
+    for (const Line& line : lattices) {
+      EXPECT_NEAR(line.score, (scores[{line.utterance, line.text}]), 1e-5) << line.text;
+    }
+    // The three best of all are the best of each lattice. Equal scores may change places.
+    std::map<std::string, size_t> rank;
+    for (const Line& line : Rescored(kLattices + " --texts 3 --history 100 --hypotheses 100000" +
+                                     weights + " --threads 2 --lanes 5")) {
+      const size_t at = rank[line.utterance]++;
+      ASSERT_LT(at, best[line.utterance].size());
+      EXPECT_NEAR(line.score, (scores[{line.utterance, best[line.utterance][at]}]), 1e-5);
+    }
+    for (const auto& [utterance, texts] : best) {
+      EXPECT_EQ(rank[utterance], std::min<size_t>(texts.size(), 3)) << utterance;
+    }
+    // Fewer hypotheses give texts of the list, with its scores, and nearly the same best ones.
+    std::map<std::string, double> first;
+    for (const Line& line :
+         Rescored(kLattices + " --texts 2 --history 1 --hypotheses 3" + weights)) {
+      EXPECT_NEAR(line.score, (scores.at({line.utterance, line.text})), 1e-5);
+      first.emplace(line.utterance, line.score);
+    }
+    size_t same = 0;
+    for (const auto& [utterance, score] : first) {
+      same += std::fabs(score - scores[{utterance, best[utterance][0]}]) < 1e-5 ? 1 : 0;
+    }
+    EXPECT_EQ(first.size(), best.size());
+    EXPECT_GE(same, best.size() - 2);
+  }
   CommandFolder folder_;
 };
 
@@ -82,46 +121,23 @@ TEST_F(LatticeTest, CostsAloneAreKaldifsts) {
   }
 }
 
-// A lattice of which all paths are kept is the list of all its texts.
 TEST_F(LatticeTest, AllPathsAreTheListOfTheirTexts) {
-  const std::string weights =
+  ExpectTheListOfAllTexts(
       " --weight 0.7 --given-weight 0.9 --length-weight 0.3 --unknown-weight -2 --ngram two.arpa "
-      "--ngram-weight -0.5";
-  const std::vector<Line> lists = Rescored("lists.tsv" + weights);
-  const std::vector<Line> lattices = Rescored(kLattices + kAllPaths + weights);
-  std::map<std::pair<std::string, std::string>, double> scores;
-  std::map<std::string, std::vector<std::string>> best;  // by utterance
-  for (const Line& line : lists) {
-    scores[{line.utterance, line.text}] = line.score;
-    best[line.utterance].push_back(line.text);
+      "--ngram-weight -0.5");
+}
+
+TEST_F(LatticeTest, AllPathsWithMixedNgramsAndPhrases) {
+  std::string names;
+  size_t texts = 0;
+  for (const Line& line : LinesOf(folder_.Read("lists.tsv"))) {
+    if (++texts % 7 == 0) names += line.text.substr(0, line.text.rfind(' ')) + "\t0.5\n";
+    if (texts % 5 == 0) names += line.text.substr(line.text.rfind(' ') + 1) + "\n";
   }
-  ASSERT_EQ(lattices.size(), lists.size());
-  for (const Line& line : lattices) {
-    EXPECT_NEAR(line.score, (scores[{line.utterance, line.text}]), 1e-5) << line.text;
-  }
-  // The three best of all are the best of each lattice. Equal scores may change places.
-  std::map<std::string, size_t> rank;
-  for (const Line& line : Rescored(kLattices + " --texts 3 --history 100 --hypotheses 100000" +
-                                   weights + " --threads 2 --lanes 5")) {
-    const size_t at = rank[line.utterance]++;
-    ASSERT_LT(at, best[line.utterance].size());
-    EXPECT_NEAR(line.score, (scores[{line.utterance, best[line.utterance][at]}]), 1e-5);
-  }
-  for (const auto& [utterance, texts] : best) {
-    EXPECT_EQ(rank[utterance], std::min<size_t>(texts.size(), 3)) << utterance;
-  }
-  // Fewer hypotheses give texts of the list, with its scores, and nearly the same best ones.
-  std::map<std::string, double> first;
-  for (const Line& line : Rescored(kLattices + " --texts 2 --history 1 --hypotheses 3" + weights)) {
-    EXPECT_NEAR(line.score, (scores.at({line.utterance, line.text})), 1e-5);
-    first.emplace(line.utterance, line.score);
-  }
-  size_t same = 0;
-  for (const auto& [utterance, score] : first) {
-    same += std::fabs(score - scores[{utterance, best[utterance][0]}]) < 1e-5 ? 1 : 0;
-  }
-  EXPECT_EQ(first.size(), best.size());
-  EXPECT_GE(same, best.size() - 2);
+  folder_.Write("names.txt", names);
+  ExpectTheListOfAllTexts(
+      " --weight 0.7 --mix two.arpa --share 0.3 --ngram two.arpa --ngram-weight 0.2 "
+      "--context names.txt --context-weight 0.4");
 }
 
 TEST_F(LatticeTest, FormsOfKaldisText) {

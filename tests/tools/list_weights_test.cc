@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <utility>
+#include <vector>
 
 namespace kinglet::list_weights_test {
 namespace {
@@ -34,6 +36,72 @@ TEST(BestHypothesis, TheFirstOfEqualOnes) {
 }
 
 // The model's weight has a range of its own where each list is right.
+TEST(MixWords, SumsTheLogarithmsOfMixtures) {
+  ScoreParts parts = {0, -9, 2, 0};
+  parts.words = {-1, -2, -3, -0.5};
+  MixWords({}, parts);
+  EXPECT_EQ(parts.logprob, -9);
+  MixWords(std::vector<double>{0.25}, parts);
+  EXPECT_NEAR(parts.logprob,
+              std::log(0.75 * std::exp(-1) + 0.25 * std::exp(-2)) +
+                  std::log(0.75 * std::exp(-3) + 0.25 * std::exp(-0.5)),
+              1e-12);
+  MixWords(std::vector<double>{1}, parts);
+  EXPECT_NEAR(parts.logprob, -2.5, 1e-12);
+}
+
+// Of the words of the best hypotheses, the n-grams know one in four better. The maximum by a search
+// over all shares.
+TEST(TuneListWeights, FindsTheLikeliestShare) {
+  std::mt19937 random(5);
+  Lists lists;
+  std::vector<std::pair<double, double>> of_best;
+  for (int i = 0; i < 30; ++i) {
+    lists.emplace_back();
+    for (uint64_t errors = 0; errors < 3; ++errors) {
+      ScoreParts parts = {0, 0, 5, errors};
+      for (int word = 0; word < 5; ++word) {
+        const double network = -0.1 * static_cast<double>(random() % 40);
+        const double ngrams = -0.1 * static_cast<double>(random() % 60);
+        parts.words.insert(parts.words.end(), {network, ngrams});
+        if (errors == 0) of_best.emplace_back(network, ngrams);
+      }
+      lists.back().push_back(parts);
+    }
+  }
+  double best = 0, most = -INFINITY;
+  for (double share = 0; share <= 1; share += 1e-4) {
+    double sum = 0;
+    for (const auto& [network, ngrams] : of_best) {
+      sum += std::log((1 - share) * std::exp(network) + share * std::exp(ngrams));
+    }
+    if (sum > most) {
+      most = sum;
+      best = share;
+    }
+  }
+  const ListWeights weights = TuneListWeights(lists, {.mixed = 1});
+  ASSERT_EQ(weights.shares.size(), 1U);
+  EXPECT_GT(best, 0.05);
+  EXPECT_LT(best, 0.95);
+  EXPECT_NEAR(weights.shares[0], best, 1e-3);
+}
+
+TEST(TuneListWeights, FindsTheWeightOfPhrases) {
+  Lists lists(4);
+  for (size_t i = 0; i < lists.size(); ++i) {
+    for (const uint64_t errors : {2, 1, 0}) {
+      ScoreParts parts = {0, -10 + 1.0 * static_cast<double>(errors), 5, errors};
+      parts.context = errors == 0 ? 2 : 0;
+      lists[i].push_back(parts);
+    }
+  }
+  EXPECT_GT(ErrorsOfBest(TuneListWeights(lists, {}), lists), 0U);
+  const ListWeights weights = TuneListWeights(lists, {.context = true});
+  EXPECT_EQ(ErrorsOfBest(weights, lists), 0U);
+  EXPECT_GT(weights.context, 0);
+}
+
 TEST(TuneListWeights, FindsANarrowRange) {
   Lists lists;
   for (const auto& [from, to] : {std::pair(0.0, 0.52), {0.5, 3.0}, {0.1, 9.0}}) {

@@ -209,6 +209,73 @@ TEST_F(RescoreTest, NgramsAreAdded) {
   EXPECT_NE(people.error.find(", n-grams alone "), std::string::npos) << people.error;
 }
 
+TEST_F(RescoreTest, NgramsAreMixed) {
+  folder_.Write("m.arpa", kArpa);
+  const auto with = [&](const std::string& options) {
+    return folder_
+        .Run("rescore m.kgl lists.tsv --all --json --given-weight 0 --mix m.arpa " + options)
+        .Json();
+  };
+  // Of the network alone, of the n-grams alone, and between.
+  const auto network = with("--share 0"), ngrams = with("--share 1"), mixed = with("--share 0.25"),
+             half = with("");
+  const auto added = folder_.Run("rescore m.kgl lists.tsv --all --json --ngram m.arpa").Json();
+  std::map<std::string, double> sums;
+  for (const auto& line : added) {
+    if (line.contains("rank")) {
+      sums[line["text"].get<std::string>()] = line["ngram_logprobs"][0].get<double>();
+    }
+  }
+  std::map<std::string, double> between;
+  for (const auto& line : mixed) {
+    if (line.contains("rank")) between[line["text"]] = line["mixed_logprob"].get<double>();
+  }
+  for (const auto& line : network) {
+    if (!line.contains("rank")) continue;
+    EXPECT_NEAR(line["mixed_logprob"].get<double>(), line["logprob"].get<double>(), 1e-5);
+    const double words = line["tokens"].get<double>();
+    EXPECT_GE(between.at(line["text"]),
+              line["logprob"].get<double>() + words * std::log(0.75) - 1e-6);
+  }
+  for (const auto& line : ngrams) {
+    if (!line.contains("rank")) continue;
+    EXPECT_NEAR(line["mixed_logprob"].get<double>(), sums.at(line["text"]), 1e-5);
+    EXPECT_EQ(line["score"], line["mixed_logprob"]);
+  }
+  EXPECT_EQ(half, with("--share 0.5"));
+  const auto tuned =
+      folder_.Run("rescore m.kgl lists.tsv --mix m.arpa --tune references.txt").Json()[0];
+  ASSERT_EQ(tuned["shares"].size(), 1U);
+  EXPECT_EQ(tuned["wer_ngrams"].size(), 1U);
+  const std::string command = tuned["command"];
+  const auto again = folder_.RunShell(command + " --json --references references.txt").Json();
+  EXPECT_EQ(again.back()["errors"], tuned["errors"]) << command;
+}
+
+TEST_F(RescoreTest, PhrasesAreExpected) {
+  folder_.Write("names.txt", "w3 w4\t1.5\nnever\n");
+  const auto lines =
+      folder_.Run("rescore m.kgl lists.tsv --all --json --context names.txt --context-weight 2")
+          .Json();
+  size_t seen = 0;
+  for (const auto& line : lines) {
+    if (!line.contains("rank")) continue;
+    const std::string text = line["text"];
+    const double bonus =
+        (text.find("w3 w4") != text.npos ? 3 : 0) + (text.find("never") != text.npos ? 1 : 0);
+    seen += bonus > 0 ? 1 : 0;
+    EXPECT_EQ(line["context"].get<double>(), bonus) << text;
+    EXPECT_NEAR(line["score"].get<double>(),
+                line["given"].get<double>() + line["logprob"].get<double>() + 2 * bonus, 1e-5);
+  }
+  EXPECT_GE(seen, 3U);
+  const auto tuned =
+      folder_.Run("rescore m.kgl lists.tsv --context names.txt --tune references.txt").Json()[0];
+  EXPECT_TRUE(tuned["context_weight"].is_number());
+  EXPECT_NE(tuned["command"].get<std::string>().find(" --context names.txt --context-weight="),
+            std::string::npos);
+}
+
 // A program that writes a list into a pipe gets its answer once the next list begins.
 TEST_F(RescoreTest, AnswersEachListOfAPipe) {
   const Outcome outcome = folder_.RunShell(
@@ -265,6 +332,13 @@ TEST_F(RescoreTest, Refusals) {
           "--ngram-weight: expected one for each of the 0 --ngram, or none, found 1");
   refused("m.kgl lists.tsv --ngram m.kng --ngram-weight x", 2,
           "--ngram-weight: expected a finite number, found \"x\"");
+  refused("m.kgl lists.tsv --mix m.kng --share 1.5", 2,
+          "--share: expected 0 or more, and at most 1 in all, found 1.500000 in all");
+  refused("m.kgl lists.tsv --share 0.5", 2, "expected one for each of the 0 --mix, or none");
+  folder_.Write("names.txt", "w3\tmuch\n");
+  refused("m.kgl lists.tsv --context names.txt", 1, "names.txt: line 1: expected PHRASE");
+  refused("m.kgl lists.tsv --context-weight 2", 2, "--context");
+  refused("m.kgl --context -", 2, "standard input once");
   refused("m.kgl --ngram -", 2, "standard input once");
   refused("m.kgl lists.tsv --unknown-weight inf", 2, "--unknown-weight: expected a finite number");
 }

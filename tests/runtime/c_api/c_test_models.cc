@@ -10,6 +10,7 @@
 
 #include "format/write_file.h"
 #include "format/writer.h"
+#include "runtime/ngrams/ngram_table.h"
 #include "tests/format/editable_file.h"
 #include "tests/runtime/c_api/c_tests.h"
 #include "tests/support/classifier_builder.h"
@@ -110,4 +111,14 @@ const char* TestFile(test_bytes bytes) {
   const auto* data = static_cast<const std::byte*>(bytes.data);
   if (!kinglet::WriteFileAtomically({data, static_cast<size_t>(bytes.size)}, path).ok()) return "";
   return path.c_str();
+}
+
+const char* TestNgramFile() {
+  kinglet::NgramTable table;
+  table.words = {"</s>", "<s>", "<unk>", "w3", "w4"};
+  table.lengths.push_back(
+      {{0, 1, 2, 3, 4}, {-1.5F, -99, -2, -1, -0.5F}, {0, 0, 0, 0.5F, 0}, {0, 0, 1, 1, 1, 1}});
+  table.lengths.push_back({{3}, {-0.25F}, {}, {}});
+  const auto bytes = kinglet::EncodeNgrams(table, 0);
+  return bytes.ok() ? TestFile({bytes->data(), bytes->size()}) : "";
 }

@@ -42,6 +42,9 @@ enum { TEST_WORDS = 23, TEST_SOURCE_WORDS = 13 };
 test_bytes TestModel(enum test_model which);
 // Writes these bytes to a temporary file. The caller removes it.
 const char* TestFile(test_bytes bytes);
+// An n-gram file of bigrams, which the caller removes: log10 of "w3" is -1, with the back-off
+// weight 0.5; of "<s> w3" -0.25; of <unk> -2.
+const char* TestNgramFile(void);
 
 const char* TestAllTexts(void);
 const char* TestArchives(void);
@@ -63,6 +66,7 @@ const char* TestMaskedErrors(void);
 const char* TestModelOptions(void);
 const char* TestModelsOpen(void);
 const char* TestModelsAnswer(void);
+const char* TestScorers(void);
 const char* TestSessionOptions(void);
 const char* TestMemoryLimits(void);
 const char* TestSessions(void);
@@ -77,6 +81,8 @@ const char* TestWordQueryErrors(void);
 const char* TestTextQueries(void);
 const char* TestTextQueryErrors(void);
 const char* TestWork(void);
+const char* TestNgrams(void);
+const char* TestNgramErrors(void);
 const char* TestNotFinite(void);
 const char* TestSources(void);
 const char* TestSpecialTokens(void);

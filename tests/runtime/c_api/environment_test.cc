@@ -20,6 +20,7 @@
 
 #include "kinglet/kinglet.h"
 #include "tests/format/editable_file.h"
+#include "tests/runtime/c_api/c_tests.h"
 #include "tests/support/classifier_builder.h"
 #include "tests/support/define_builder.h"
 #include "tests/support/masked_builder.h"
@@ -334,12 +335,28 @@ void AskSession(Caller& call, const kinglet_model* model, const Kind& kind,
 
 void AskBeam(Caller& call, const kinglet_model* model, const Kind& kind) {
   Buffers& out = call.out;
+  kinglet_ngrams* ngrams = nullptr;
+  const char* const file = TestNgramFile();
+  CALL(kinglet_ngrams_open, file, &ngrams);
+  std::filesystem::remove(file);
+  kinglet_ngram_state state = {};
+  CALL(kinglet_ngrams_begin, ngrams, 1U, &state);
+  CALL(kinglet_ngrams_word, ngrams, "w3", uint64_t{2}, out.ids);
+  CALL(kinglet_ngrams_score, ngrams, &state, out.ids, uint64_t{1}, &state, out.doubles);
+  kinglet_scorer* scorer = nullptr;
+  CALL(kinglet_scorer_create, model, 0.5, -1.0, &scorer);
+  CALL(kinglet_scorer_add_ngrams, scorer, ngrams, uint32_t{KINGLET_NGRAMS_MIXED}, 0.25);
+  static constexpr uint32_t kPhrase[] = {6, 2};
+  CALL(kinglet_scorer_add_phrase, scorer, kPhrase, uint64_t{2}, 1.5);
+  CALL(kinglet_ngrams_destroy, ngrams);
   kinglet_beam_options options;
   CALL(kinglet_beam_options_init, &options, uint32_t{sizeof options});
+  options.scorer = scorer;
   options.threads = kind.threads;
   options.state_bytes = 1;
   kinglet_beam* beam = nullptr;
   CALL(kinglet_beam_create, model, &options, &beam);
+  CALL(kinglet_scorer_destroy, scorer);
   uint64_t from[] = {0, 0, 0}, to[] = {0, 0, 0};  // numbers that differ from life to life
   CALL(kinglet_beam_begin, beam, nullptr, from);
   from[1] = from[2] = from[0];

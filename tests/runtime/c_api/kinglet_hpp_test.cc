@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -26,7 +27,9 @@ namespace {
 
 using kinglet::Beam;
 using kinglet::Model;
+using kinglet::Ngrams;
 using kinglet::Result;
+using kinglet::Scorer;
 using kinglet::Session;
 using kinglet::State;
 using kinglet::Status;
@@ -393,6 +396,21 @@ TEST(KingletHpp, LanesAndStates) {
   ASSERT_TRUE(beam.Hold({four}).ok() && beam.Drop({four, four}).ok());
   EXPECT_EQ(beam.Drop({four}).code(), KINGLET_INVALID_ARGUMENT);
   EXPECT_TRUE(beam.Cancel().ok());
+
+  const char* const file = TestNgramFile();
+  const Ngrams ngrams = std::move(*Ngrams::Open(file));
+  std::remove(file);
+  kinglet_ngram_state words_before = *ngrams.Begin();
+  EXPECT_NEAR(*ngrams.Score(words_before, *ngrams.Word("w3")), -0.25 * std::log(10), 1e-7);
+  Scorer scorer = std::move(*Scorer::Create(model, 0, 0));
+  ASSERT_TRUE(scorer.AddNgrams(ngrams, KINGLET_NGRAMS_ADDED, 2).ok());
+  ASSERT_TRUE(scorer.AddPhrase({3, 4}, 1).ok());
+  kinglet::BeamOptions with_scorer;
+  with_scorer.scorer = scorer.get();
+  Beam scored = std::move(*Beam::Create(model, with_scorer));
+  const uint64_t three = *scored.Step(*scored.Step(*scored.Begin(), 1), 3);
+  const uint32_t next_word = 4;
+  EXPECT_NEAR(scored.LogProbability(&three, &next_word, 1)->front(), 1, 1e-6);
 
   const State first = *session.Save(0);
   ASSERT_TRUE(session.Cancel().ok());

@@ -261,7 +261,7 @@ kinglet_status LiveAsABeam(const kinglet_model* model, Answer& a) {
     return status == KINGLET_OUT_OF_MEMORY ? call() : status;
   };
   static constexpr uint32_t kIds[] = {3, 22, 3, 5};
-  const kinglet_beam_options options = {sizeof options, 0, 2, 1, 1};
+  const kinglet_beam_options options = {sizeof options, 0, 2, 1, 1, nullptr};
   kinglet_beam* beam = nullptr;
   uint64_t from[4] = {}, to[4] = {};
   kinglet_state* state = nullptr;

@@ -59,9 +59,14 @@ TEST(NgramModel, ScoresAreThoseOfTheDefinition) {
         std::string line;
         for (size_t at = 1; at < text.size(); ++at) {
           before.push_back(text[at]);
+          std::vector<double> all(model->header().counts[0]);
+          model->ScoreAll(state, all);
+          const double expected = all[model->IdOf(text[at])];
           const NgramScore score = model->Score(state, model->IdOf(text[at]), state);
           EXPECT_NEAR(score.log10, draft.Log10AtEnd(before), 1e-6);
+          EXPECT_EQ(score.log10, expected);
           EXPECT_EQ(score.length, LongestAtEnd(draft, before));
+          EXPECT_TRUE(model->Accepts(state));
           sum += score.log10;
           if (at + 1 < text.size()) line += (text[at] == "<unk>" ? "never" : text[at]) + " \t";
         }
@@ -97,6 +102,21 @@ TEST(NgramModel, EqualStatesHaveEqualFutures) {
     seen.emplace_back(state, std::move(future));
   }
   EXPECT_GT(equal, 100U);
+}
+
+TEST(NgramModel, StatesOfOtherModelsAreToldWhereTheyAreDangerous) {
+  const auto model = NgramModel::FromBytes(FileOf(RandomNgrams(3, 5, 1))).value();
+  NgramState state;
+  EXPECT_TRUE(model->Accepts(state));
+  state.length = 3;
+  EXPECT_FALSE(model->Accepts(state));
+  state.length = 1;
+  state.nodes[0] = static_cast<uint32_t>(model->header().counts[0]);
+  EXPECT_FALSE(model->Accepts(state));
+  state.nodes[0] = 0;
+  EXPECT_TRUE(model->Accepts(state));
+  state.nodes[1] = 0;
+  EXPECT_FALSE(model->Accepts(state));
 }
 
 TEST(NgramModel, WordsAreFound) {
