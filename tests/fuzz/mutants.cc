@@ -599,7 +599,7 @@ class User {
   }
 
   void Search() {
-    const kinglet_beam_options options = {sizeof options, 0, 2, 1, 1};
+    const kinglet_beam_options options = {sizeof options, 0, 2, 1, 1, nullptr};
     if (Check(kinglet_beam_create(model_, &options, &beam_)) != KINGLET_OK) return;
     uint64_t hypotheses[] = {0, 0};
     const uint32_t ids[] = {0, words_ - 1};

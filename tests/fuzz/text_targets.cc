@@ -225,7 +225,10 @@ void ReadMap(const std::string&, Input input) {
 
 void ReadDocuments(const std::string& path, Input) {
   for (const char* field : {"", "text"}) {
-    auto reader = DocumentReader::Open(path, {field, true, false});
+    DocumentFormat format;
+    format.field = field;
+    format.annotated = true;
+    auto reader = DocumentReader::Open(path, format);
     ExpectOneLine(reader.status());
     for (bool more = reader.ok(); more;) {
       const auto document = reader->Next();
