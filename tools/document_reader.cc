@@ -267,7 +267,8 @@ Status DocumentReader::FindText(Document& document) const {
 }
 
 Result<std::optional<Document>> DocumentReader::Next() {
-  while (!begun_ && buffer_.size() < kWarcBegin.size()) {
+  // No more than that decides is read: the writer of a pipe may wait for an answer.
+  while (!begun_ && buffer_.size() < kWarcBegin.size() && kWarcBegin.starts_with(buffer_)) {
     KINGLET_ASSIGN_OR_RETURN(const bool has_more, Fill());
     if (!has_more) break;
   }

@@ -141,8 +141,9 @@ Result<bool> FilteredParts::IsDone(const std::string& input, const FileIdentity&
 Status FilteredParts::Keep(const std::string& input, const FileIdentity& state, PartFile part) {
   KINGLET_ASSIGN_OR_RETURN(const FileIdentity result, part.Finish());
   // The state is written before the rename: a result without its line would count as another
-  // program's file.
+  // program's file. The line of a run that was killed in between is there already.
   const std::string line = ResultLine(ResultName(input, pack_), result, state);
+  if (results_.contains(line)) return part.Commit();
   const int descriptor = ::open(StatePath().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (descriptor < 0) return WriteError(StatePath(), errno);
   Output output(descriptor);

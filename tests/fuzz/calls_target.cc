@@ -308,8 +308,8 @@ class Caller {
   // Hypotheses, of which beam_ has given those in hypotheses_.
   kinglet_status Search(int number) {
     if (beam_ == nullptr) {
-      const kinglet_beam_options options = {sizeof options, 0, bytes_.Between(1, 3),
-                                            bytes_.Between(0, 2), bytes_.Number(), nullptr};
+      const kinglet_beam_options options = {
+          sizeof options, 0, bytes_.Between(1, 3), bytes_.Between(0, 2), bytes_.Number(), nullptr};
       kinglet_status status = kinglet_beam_create(model_, &options, &beam_);
       hypotheses_.assign(1, 0);
       if (status == KINGLET_OK) {

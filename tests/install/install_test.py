@@ -159,9 +159,9 @@ def main():
                          if path.is_file())
         expect(headers == ["include/kinglet/" + name for name in
                            ("archive.h", "archive.hpp", "beam.h", "beam.hpp", "export.h",
-                            "generation.h", "kinglet.h", "kinglet.hpp", "model.hpp", "queries.h",
-                            "state.hpp", "status.h", "text_words.hpp", "tree.h", "typing.h",
-                            "typing.hpp", "words.h")],
+                            "generation.h", "kinglet.h", "kinglet.hpp", "model.hpp", "ngrams.h", "ngrams.hpp",
+                            "queries.h", "state.hpp", "status.h", "text_words.hpp", "tree.h",
+                            "typing.h", "typing.hpp", "words.h")],
                f"installed headers: {headers}")
 
         model, text = work / "model.kgl", work / "text.txt"

@@ -159,12 +159,14 @@ TEST_F(FilterTest, AFolderIsFilledFileByFile) {
   const std::string a = folder_.Read("out/a.txt"), b = folder_.Read("out/b.txt");
   EXPECT_FALSE(a.empty());
   EXPECT_EQ(folder_.Run("filter m.kgl a.txt b.txt --percentile 50" + kAll).out, a + b);
-  // What is done stays; what is not is done.
+  const std::string state = folder_.Read("out/kinglet-filter.json");
+  // What is done stays; what is not is done. A run killed before the rename leaves these files.
   ASSERT_EQ(folder_.RunShell("rm out/b.txt; echo half > out/kinglet-filter.b.txt.part").exit_status,
             0);
   const Outcome resumed = folder_.Run(run);
   EXPECT_EQ(resumed.error.find("kinglet: out/a.txt is done\nkinglet: "), 0u) << resumed.error;
   EXPECT_EQ(folder_.Read("out/b.txt"), b);
+  EXPECT_EQ(folder_.Read("out/kinglet-filter.json"), state);
   EXPECT_EQ(folder_.RunShell("ls out").out, "a.txt\nb.txt\nkinglet-filter.json\n");
   const Outcome other = folder_.Run("filter m.kgl a.txt --max-ppl 3 -o out");
   EXPECT_EQ(other.exit_status, 1);

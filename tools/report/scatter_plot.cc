@@ -148,13 +148,16 @@ namespace {
 std::string SeriesOf(const std::vector<PlotPoint>& points, const std::vector<size_t>& order,
                      const Axis& across, const Axis& up, const std::string& frontier) {
   constexpr size_t kColours = 7;
-  constexpr double kSample = 26, kColumn = 150;
+  constexpr double kSample = 26, kLetter = 7;
   std::vector<std::string> names;
   for (const PlotPoint& point : points) {
     if (std::find(names.begin(), names.end(), point.series) == names.end()) {
       names.push_back(point.series);
     }
   }
+  size_t longest = 0;
+  for (const std::string& name : names) longest = std::max(longest, name.size());
+  const double left = kScatterRight - kSample - 6 - kLetter * static_cast<double>(longest);
   std::string svg = "<path class=\"wide\" d=\"" + frontier + "\"/>\n";
   for (size_t s = 0; s < names.size(); ++s) {
     const std::string colour = "c" + std::to_string(s % kColours);
@@ -168,8 +171,7 @@ std::string SeriesOf(const std::vector<PlotPoint>& points, const std::vector<siz
           "<circle class=\"dot " + colour + "\" cx=\"" + x + "\" cy=\"" + y + "\" r=\"3.5\"/>\n";
     }
     svg += "<path class=\"" + style + "\" d=\"" + path + "\"/>\n" + dots;
-    const double left = kScatterRight - kColumn,
-                 y = kScatterTop + 8 + kScatterLine * static_cast<double>(s);
+    const double y = kScatterTop + 8 + kScatterLine * static_cast<double>(s);
     svg += "<path class=\"" + style + "\" d=\"M" + At(left) + " " + At(y) + "h" + At(kSample) +
            "\"/>\n" + Words("note", left + kSample + 6, y + 4, names[s]);
   }
