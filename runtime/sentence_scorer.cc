@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/prefix_tree.h"
+
 namespace kinglet {
 namespace {
 
@@ -158,6 +160,60 @@ Status SentenceScorer::Run(const Next& next, const Sink& sink, const Name& name,
       sentence = {};
     }
   }
+}
+
+Status SentenceScorer::RunInTurn(const Next& next, const Sink& sink, const Name& name) {
+  std::vector<double> values;
+  std::vector<ScoredToken> scored;
+  SentenceStream stream;
+  for (uint64_t index = 0; next(stream); ++index) {
+    KINGLET_RETURN_IF_ERROR(session_->Reset());
+    const std::span<const uint32_t> tokens = stream.tokens;
+    const size_t context = std::min(stream.context, tokens.empty() ? 0 : tokens.size() - 1);
+    uint64_t processed = 0;
+    Status status = session_->StepMany(tokens.first(context), {}, processed);
+    values.resize(tokens.size() - std::min(tokens.size(), context + 1));
+    if (status.ok()) status = session_->ScoreMany(tokens.subspan(context), values, processed);
+    if (!status.ok()) return InSentenceNamed(name(index, processed + 1), status);
+    scored.clear();
+    for (const double value : values) scored.push_back({value, {}});
+    KINGLET_RETURN_IF_ERROR(sink(index, scored));
+    stream = {};
+  }
+  return {};
+}
+
+Status SentenceScorer::RunTree(std::span<const SentenceStream> streams,
+                               std::span<const size_t> chosen, const Sink& sink,
+                               const Name& name) {
+  PrefixTreeBuilder builder;
+  std::vector<std::vector<uint32_t>> nodes;  // of each chosen stream's tokens
+  nodes.reserve(chosen.size());
+  for (const size_t i : chosen) nodes.push_back(builder.Add(streams[i].tokens));
+  const PrefixTree& tree = builder.tree();
+  std::vector<double> values(tree.size());
+  const Result<uint64_t> scored = ScoreTree(tree.parents, tree.ids, *session_, values);
+  if (!scored.ok()) {  // the error of one stream alone says which it is
+    size_t taken = 0;
+    const auto next = [&](SentenceStream& stream) {
+      if (taken == chosen.size()) return false;
+      stream = streams[chosen[taken++]];
+      return true;
+    };
+    const auto use = [&](uint64_t i, std::span<const ScoredToken> tokens) {
+      return sink(chosen[i], tokens);
+    };
+    return Run(next, use, [&](uint64_t i, size_t at) { return name(chosen[i], at); });
+  }
+  std::vector<ScoredToken> tokens;
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    tokens.clear();
+    for (size_t at = streams[chosen[i]].context + 1; at < nodes[i].size(); ++at) {
+      tokens.push_back({values[nodes[i][at]], {}});
+    }
+    KINGLET_RETURN_IF_ERROR(sink(chosen[i], tokens));
+  }
+  return {};
 }
 
 }  // namespace kinglet

@@ -485,41 +485,63 @@ Status Session::StepMany(std::span<const uint32_t> ids, std::span<double> log_pr
   }
   for (const uint32_t id : ids) KINGLET_RETURN_IF_ERROR(contents_->CheckStep(id, *found, lane));
   if (ids.empty()) return Status();
+  if (!asks) return contents_->StepTogether(*this, ids, {}, {}, processed, lane, computing);
+  const uint32_t first = model().TokenOf(ids.front());
+  if (found->stream.position() == 0) {
+    log_probabilities[0] = std::numeric_limits<double>::quiet_NaN();
+  } else {
+    KINGLET_RETURN_IF_ERROR(LogProbabilityLanes({&lane, 1}, {&first, 1},
+                                                log_probabilities.first(1), computing));
+  }
+  return contents_->StepTogether(*this, ids, ids.subspan(1), log_probabilities.subspan(1),
+                                 processed, lane, computing);
+}
+
+Status Session::ScoreMany(std::span<const uint32_t> ids, std::span<double> log_probabilities,
+                          uint64_t& processed, uint32_t lane) {
+  processed = 0;
+  KINGLET_ASSIGN_OR_RETURN(Lane* const found, contents_->FindLane(lane));
+  KINGLET_RETURN_IF_ERROR(CheckSize("output of log-probabilities", log_probabilities.size() + 1,
+                                    std::max<size_t>(ids.size(), 1)));
+  for (const uint32_t id : ids) KINGLET_RETURN_IF_ERROR(contents_->CheckStep(id, *found, lane));
+  if (ids.size() < 2) return Status();
+  return contents_->StepTogether(*this, ids.first(ids.size() - 1), ids.subspan(1),
+                                 log_probabilities, processed, lane, Computing::kNeeded);
+}
+
+Status Session::Contents::StepTogether(Session& session, std::span<const uint32_t> ids,
+                                       std::span<const uint32_t> next, std::span<double> out,
+                                       uint64_t& processed, uint32_t lane, Computing computing) {
+  KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
   try {
-    contents_->MakeTextBlock();
-    std::vector<uint32_t> predicted;  // the tokens of `ids`, of a model that spells
-    if (asks && model().spells()) {
-      for (const uint32_t id : ids) predicted.push_back(model().TokenOf(id));
-    }
-    const std::span<const uint32_t> asked_for = predicted.empty() ? ids : predicted;
-    if (asks && found->stream.position() == 0) {
-      log_probabilities[0] = std::numeric_limits<double>::quiet_NaN();
-    } else if (asks) {
-      KINGLET_RETURN_IF_ERROR(LogProbabilityLanes({&lane, 1}, asked_for.first(1),
-                                                  log_probabilities.first(1), computing));
+    MakeTextBlock();
+    std::vector<uint32_t> predicted;  // the tokens of `next`, of a model that spells
+    if (session.model().spells()) {
+      for (const uint32_t id : next) predicted.push_back(session.model().TokenOf(id));
+      next = predicted;
     }
     uint64_t alone = 0;  // the number of next tokens that go one by one
     while (processed < ids.size()) {
-      TextBlock* const block = alone > 0 ? nullptr : contents_->text_block.get();
+      TextBlock* const block = alone > 0 ? nullptr : text_block.get();
       const uint64_t most = block == nullptr ? 1 : block->MostTokens(found->stream);
       const size_t count = std::min<uint64_t>(most, ids.size() - processed);
-      // The token after the last one of these is predicted too.
-      const size_t asked = asks ? std::min<size_t>(count, ids.size() - processed - 1) : 0;
+      const size_t first = std::min<uint64_t>(processed, next.size());
+      const size_t asked = std::min(count, next.size() - first);
       const std::span<const uint32_t> tokens = ids.subspan(processed, count);
-      const std::span<const uint32_t> next = asked_for.subspan(processed + 1, asked);
-      const std::span<double> out =
-          asks ? log_probabilities.subspan(processed + 1, asked) : std::span<double>();
+      const std::span<const uint32_t> asked_for = next.subspan(first, asked);
+      const std::span<double> answers = out.subspan(first, asked);
       if (block == nullptr) {
-        KINGLET_RETURN_IF_ERROR(StepToken(tokens.front(), lane));
+        KINGLET_RETURN_IF_ERROR(session.StepToken(tokens.front(), lane));
         processed += 1;
         alone -= std::min<uint64_t>(alone, 1);
         if (asked > 0) {
-          KINGLET_RETURN_IF_ERROR(LogProbabilityLanes({&lane, 1}, next, out, computing));
+          KINGLET_RETURN_IF_ERROR(
+              session.LogProbabilityLanes({&lane, 1}, asked_for, answers, computing));
         }
         continue;
       }
-      const ComputingCall call(contents_->execution);
-      const Status status = block->Process(tokens, next, out, computing, found->stream);
+      const ComputingCall call(execution);
+      const Status status = block->Process(tokens, asked_for, answers, computing, found->stream);
       if (status.code() == KINGLET_NOT_FINITE) {
         alone = count;  // to find the token that overflows
         continue;

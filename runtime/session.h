@@ -107,6 +107,10 @@ class Session {
   // `processed` tokens, whose log-probabilities are written.
   Status StepMany(std::span<const uint32_t> ids, std::span<double> log_probabilities,
                   uint64_t& processed, uint32_t lane = 0, Computing computing = Computing::kNeeded);
+  // Like StepMany for all ids but the last, and writes the log-probabilities of all but the first,
+  // log_probabilities[i] of ids[i + 1]: one fewer than ids.
+  Status ScoreMany(std::span<const uint32_t> ids, std::span<double> log_probabilities,
+                   uint64_t& processed, uint32_t lane = 0);
   // The number of tokens that the lane's stream has processed. REQUIRES: lane < lanes().
   uint64_t position(uint32_t lane = 0) const;
   // A number that changes whenever the lane's stream does, and that no other stream of any session

@@ -103,6 +103,12 @@ struct Session::Contents {
   // Makes text_block, unless the model's limit leaves too little memory for one. Throws
   // std::bad_alloc.
   void MakeTextBlock();
+  // Processes the ids, in text blocks where they fit, and writes the log-probability of next[i]
+  // after ids[i] to out[i] for each element of `next`. After an error in the middle, the first
+  // `processed` tokens are done.
+  Status StepTogether(Session& session, std::span<const uint32_t> ids,
+                      std::span<const uint32_t> next, std::span<double> out, uint64_t& processed,
+                      uint32_t lane, Computing computing);
   // Runs the encoder on the source of the lane's stream.
   Status RunEncoder(std::span<const uint32_t> source, std::span<const uint32_t> segments,
                     Lane& lane);

@@ -115,63 +115,47 @@ Result<std::vector<DocumentLoss>> DocumentScorer::Score(const std::string& input
                                                         std::span<const Document> documents,
                                                         const Omits& omits) {
   std::vector<DocumentLoss> losses(documents.size());
-  std::vector<size_t> owners;                    // the document of each block
-  std::vector<std::vector<uint32_t>> predicted;  // the tokens that a block scores
-  size_t document = 0;
-  uint64_t at = 0;
-  std::vector<uint32_t> stream;
-  Status read;
-  const auto next_block = [&](SentenceStream& block) {
-    while (read.ok()) {
-      if (at == 0) {
-        if (document == documents.size()) return false;
-        Result<std::vector<uint32_t>> made =
-            StreamOf(input_name, documents[document], losses[document]);
-        read = made.status();
-        if (!read.ok()) return false;
-        stream = std::move(*made);
-        if (omits(documents[document])) {
-          Omit(stream, losses[document++]);
-          continue;
-        }
-      }
-      const uint64_t stride = blocks_.block ? *blocks_.block - blocks_.context : stream.size();
-      if (at + 1 >= stream.size()) {
-        ++document;
-        at = 0;
-        continue;
-      }
-      block = BlockAt(stream, at, stride, blocks_.context);
-      owners.push_back(document);
-      predicted.emplace_back(block.tokens.begin() + static_cast<ptrdiff_t>(block.context) + 1,
-                             block.tokens.end());
-      at += stride;
-      if (at + 1 >= stream.size()) {
-        ++document;
-        at = 0;
-      }
-      return true;
+  std::vector<SentenceStream> streams;  // the documents' blocks
+  std::vector<size_t> owners;           // the document of each block
+  for (size_t document = 0; document < documents.size(); ++document) {
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<uint32_t> stream,
+                             StreamOf(input_name, documents[document], losses[document]));
+    if (omits(documents[document])) {
+      Omit(stream, losses[document]);
+      continue;
     }
-    return false;
-  };
+    const uint64_t stride = blocks_.block ? *blocks_.block - blocks_.context : stream.size();
+    for (uint64_t at = 0; at + 1 < stream.size(); at += stride) {
+      streams.push_back(BlockAt(stream, at, stride, blocks_.context));
+      owners.push_back(document);
+    }
+  }
+  std::vector<DocumentLoss> of_blocks(streams.size());
   const auto sink = [&](uint64_t index, std::span<const ScoredToken> tokens) -> Status {
-    DocumentLoss& loss = losses[owners[index]];
+    DocumentLoss& loss = of_blocks[index];
+    const SentenceStream& block = streams[index];
     for (size_t i = 0; i < tokens.size(); ++i) {
       loss.sum -= tokens[i].log_probability;
       ++loss.scored;
-      if (!unknown_ || model_->TokenOf(predicted[index][i]) != *unknown_) continue;
+      const uint32_t predicted = block.tokens[block.context + 1 + i];
+      if (!unknown_ || model_->TokenOf(predicted) != *unknown_) continue;
       ++loss.unknown;
       loss.unknown_sum -= tokens[i].log_probability;
     }
     report_(scored_ += tokens.size());
-    predicted[index] = {};
     return {};
   };
   const auto name = [&](uint64_t index, size_t /*at*/) {
     return input_name + ", " + Numbered("line", documents[owners[index]].line_number);
   };
-  KINGLET_RETURN_IF_ERROR(scorer_.Run(next_block, sink, name));
-  KINGLET_RETURN_IF_ERROR(read);
+  KINGLET_RETURN_IF_ERROR(scorer_.Run(streams, sink, name));
+  for (size_t i = 0; i < streams.size(); ++i) {  // in order: a sum of doubles depends on it
+    DocumentLoss& loss = losses[owners[i]];
+    loss.scored += of_blocks[i].scored;
+    loss.unknown += of_blocks[i].unknown;
+    loss.sum += of_blocks[i].sum;
+    loss.unknown_sum += of_blocks[i].unknown_sum;
+  }
   return losses;
 }
 

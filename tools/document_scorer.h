@@ -1,5 +1,4 @@
-// The loss of documents. Each document is a stream of its own, and a session's lanes score many at
-// once.
+// The loss of documents. Each document is a stream of its own.
 #ifndef KINGLET_TOOLS_DOCUMENT_SCORER_H_
 #define KINGLET_TOOLS_DOCUMENT_SCORER_H_
 
@@ -18,6 +17,7 @@
 #include "kinglet/status.h"
 #include "runtime/sentence_scorer.h"
 #include "runtime/typing/letter_model.h"
+#include "tools/batch_scorer.h"
 #include "tools/document_reader.h"
 #include "tools/run_options.h"
 
@@ -84,7 +84,7 @@ class DocumentScorer {
   double SpellingOf(std::string_view word);
 
   std::shared_ptr<const Model> model_;
-  SentenceScorer scorer_;
+  BatchScorer scorer_;
   SentenceFrame frame_;
   std::optional<uint32_t> unknown_;
   PieceMarks marks_;

@@ -196,13 +196,16 @@ class WindowAttentionKernel {
 
   // weights[s] = (q . key of window slot s + q . position s) * key_size^-1/2 for the slots that are
   // visible. Window slot s is ring slot (oldest + s) mod window; masked slots are the first ones.
-  // `dots` are the results of KeyDots for each part. Writes all weights.
+  // `dots` are the results of KeyDots for each part.
   void AddPositions(std::span<const Part> parts, const float* dots) const {
+    uint64_t first = op_.window;
+    for (const Part& part : parts) first = std::min(first, FirstVisible(op_, part.frame->position));
+    const PanelRange visible = {first / kPanelRows, positions_->panels()};
     float floats[kMaxKeySize];
     RealVector vectors[kMostTogether];
     for (size_t i = 0; i < parts.size(); ++i) {
       const T* const query = Query(parts[i]);
-      vectors[i].y = Weights(parts[i]);
+      vectors[i].y = Weights(parts[i]) + visible.begin * kPanelRows;
       if constexpr (std::is_same_v<T, float>) {
         vectors[i].x = query;
       } else {
@@ -210,14 +213,14 @@ class WindowAttentionKernel {
         vectors[i].x = floats + i * op_.key_size;
       }
     }
-    vector_->real_product(positions_->real_panels(), vectors, parts.size(), Finish{});
+    vector_->real_product(positions_->real_panels(visible), vectors, parts.size(), Finish{});
     for (size_t i = 0; i < parts.size(); ++i) {
       const float* const of_ring = dots + i * op_.window;
+      float* const weights = Weights(parts[i]);
       const size_t oldest = WindowOf(op_, parts[i].frame->position).Oldest();
       const size_t masked = FirstVisible(op_, parts[i].frame->position);
       const auto combine = [&](size_t ring_slot, size_t slot, size_t count) {
-        vector_->combine_scores(of_ring + ring_slot, vectors[i].y + slot, scale_, count,
-                                Weights(parts[i]) + slot);
+        vector_->combine_scores(of_ring + ring_slot, weights + slot, scale_, count, weights + slot);
       };
       if (masked > 0) {
         combine(0, masked, op_.window - masked);

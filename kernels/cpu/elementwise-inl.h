@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/division-inl.h"
 #include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/numerics.h"
@@ -25,10 +26,10 @@ void LayerNormalise(const float* x, size_t n, const float* gain, const float* bi
     return hn::MulAdd(centred, centred, partial);
   });
   const float variance = squares / static_cast<float>(n);
-  const float deviation = hn::GetLane(hn::Sqrt(hn::Set(Real(), variance + epsilon)));
+  const Divisor deviation(hn::GetLane(hn::Sqrt(hn::Set(Real(), variance + epsilon))));
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
     const auto centred = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean));
-    const auto normalised = hn::Div(centred, hn::Set(d, deviation));
+    const auto normalised = deviation.Quotient(d, centred);
     const auto scaled = hn::Mul(normalised, hn::LoadU(d, gain + i));
     hn::StoreU(hn::Add(scaled, hn::LoadU(d, bias + i)), d, y + i);
   });
@@ -49,9 +50,10 @@ HWY_INLINE void StoreCodes([[maybe_unused]] D d, V x, int16_t* codes) {
 }
 
 void QuantiseFloats(const float* x, size_t n, float max_abs, float scale, int16_t* codes) {
+  const Divisor divisor(scale);
   ForEachOverlapping(n, [&](auto d, size_t i) HWY_ATTR {
     const auto clamped = Clamped(d, hn::LoadU(d, x + i), max_abs);
-    StoreCodes(d, hn::Div(clamped, hn::Set(d, scale)), codes + i);
+    StoreCodes(d, divisor.NearQuotient(d, clamped), codes + i);
   });
 }
 

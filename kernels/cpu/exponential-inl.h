@@ -18,8 +18,9 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 HWY_INLINE hn::Vec512<float> ScaleByPower(hn::Vec512<float> y, hn::Vec512<float> n) {
   return hn::Vec512<float>{_mm512_scalef_ps(y.raw, n.raw)};
 }
-HWY_INLINE hn::Vec<Real> ScaleByPower(hn::Vec<Real> y, hn::Vec<Real> n) {
-  return hn::Vec<Real>{_mm_scalef_ps(y.raw, n.raw)};
+template <size_t kN>
+HWY_INLINE hn::Vec128<float, kN> ScaleByPower(hn::Vec128<float, kN> y, hn::Vec128<float, kN> n) {
+  return hn::Vec128<float, kN>{_mm_scalef_ps(y.raw, n.raw)};
 }
 #else
 template <class V>

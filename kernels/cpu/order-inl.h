@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "format/small_build.h"
 #include "kernels/cpu/highway-inl.h"
 #include "kernels/numerics.h"
 
@@ -35,11 +36,14 @@ HWY_INLINE V InRegister(V loaded) {
   return loaded;
 }
 
-// Runs body(d, i) over [begin, n): full vectors, then single elements.
+// Runs body(d, i) over [begin, n): full vectors, then four elements at a time, then single ones.
 template <class Body>
 HWY_INLINE void ForEach(size_t begin, size_t n, const Body& body) {
   size_t i = begin;
   for (; i + kWidth <= n; i += kWidth) body(Floats(), i);
+  if constexpr (kWidth > 4 && !kSmallBuild) {
+    for (; i + 4 <= n; i += 4) body(hn::FixedTag<float, 4>(), i);
+  }
   for (; i < n; ++i) body(Real(), i);
 }
 

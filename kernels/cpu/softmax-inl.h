@@ -12,6 +12,7 @@
 
 #include "hwy/cache_control.h"
 #include "kernels/cache_weight.h"
+#include "kernels/cpu/division-inl.h"
 #include "kernels/cpu/exponential-inl.h"
 #include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/largest-inl.h"
@@ -123,15 +124,17 @@ void CombineScores(const float* dots, const float* positions, float scale, size_
   });
 }
 
+// Elements from `row` on are computed with those that follow, as full vectors.
 void Softmax(float* x, size_t first, size_t n) {
   const float largest = Largest(x + first, n - first);
-  ReplaceByExponentials(x + first, n - first, largest);
   const size_t row = first / kSumChains * kSumChains;
+  ReplaceByExponentials(x + row, n - row, largest);
   std::fill(x + row, x + first, 0.0f);
-  const float total = SumFrom(x, row, n);
-  ForEach(first, n, [&](auto d, size_t i) HWY_ATTR {
-    hn::StoreU(hn::Div(hn::LoadU(d, x + i), hn::Set(d, total)), d, x + i);
+  const Divisor total(SumFrom(x, row, n));
+  ForEach(row, n, [&](auto d, size_t i) HWY_ATTR {
+    hn::StoreU(total.Quotient(d, hn::LoadU(d, x + i)), d, x + i);
   });
+  std::fill(x + row, x + first, 0.0f);
 }
 
 void WeightedFloats(const float* values, const size_t* offsets, const float* weights, size_t count,

@@ -179,6 +179,29 @@ TEST(SessionMany, WithoutQueriesTheStateIsTheSame) {
   }
 }
 
+TEST(SessionMany, ScoringLeavesTheLastTokenOut) {
+  for (const NamedDraft& draft : Drafts()) {
+    SCOPED_TRACE(draft.name);
+    const auto model = Open(draft.draft, "cpu");
+    for (const size_t size : {0u, 1u, 2u, 33u, 34u, 70u}) {
+      const std::vector<uint32_t> ids = TextOf(*model, size);
+      const Single single = StepByStep(model, ids, draft.has_source);
+      const auto session = Start(model);
+      Begin(*session, draft.has_source);
+      std::vector<double> out(std::max<size_t>(ids.size(), 1) - 1);
+      uint64_t processed = 99;
+      ASSERT_TRUE(session->ScoreMany(ids, out, processed).ok());
+      ASSERT_EQ(processed, out.size());
+      for (size_t i = 0; i < out.size(); ++i) {
+        ASSERT_TRUE(SameBits(out[i], single.log_probabilities[i + 1])) << i;
+      }
+      if (processed > 0) {
+        ASSERT_TRUE(*session->Save() == single.states[processed - 1]) << size;
+      }
+    }
+  }
+}
+
 TEST(SessionMany, RefusesBeforeAnythingRuns) {
   const auto session = Start(Open(TinyMicronet({.cache_capacity = 7}), "cpu"), {.lanes = 2});
   uint64_t processed = 0;

@@ -2,11 +2,14 @@
 // out by hand. tests/kernels/conformance_test.cc compares them with ref.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "kernels/ref/softmax.h"
 #include "tests/kernels/cpu/vector_fixture.h"
 
 namespace kinglet::cpu::vector_elements_test {
@@ -33,6 +36,42 @@ TEST_P(VectorElements, QuantiseRoundsHalfToEvenClampsAndMapsNaNToTheBottom) {
     functions_->quantise(many.data(), many.size(), 3.0f, 1.0f, codes.data());
     for (size_t i = 0; i < codes.size(); ++i) {
       EXPECT_EQ(codes[i], expected[i % x.size()]) << many[i];
+    }
+  }
+}
+
+// Division and std::nearbyint, one number after the other: halves of codes times a scale, and their
+// neighbours, round as quotients do, which a product with a rounded reciprocal alone would not.
+TEST_P(VectorElements, QuantiseRoundsExactQuotients) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> mantissa(1.0f, 2.0f);
+  std::uniform_int_distribution<int> code(-255, 255), exponent(-50, 50);
+  for (int trial = 0; trial < 2000; ++trial) {
+    const float scale = std::ldexp(mantissa(random), exponent(random)), most = 256 * scale;
+    std::vector<float> x = {0, -0.0f, 1e-45f, -1e-38f};
+    for (int i = 0; i < 16; ++i) {
+      const float half = (static_cast<float>(code(random)) + 0.5f) * scale;
+      x.insert(x.end(), {half, std::nextafter(half, most), std::nextafter(half, -most)});
+    }
+    std::vector<int16_t> codes(x.size());
+    functions_->quantise(x.data(), x.size(), most, scale, codes.data());
+    for (size_t i = 0; i < x.size(); ++i) {
+      ASSERT_EQ(codes[i], std::nearbyint(x[i] / scale)) << x[i] << " / " << scale;
+    }
+  }
+}
+
+TEST_P(VectorElements, SoftmaxHasTheBitsOfRef) {
+  std::mt19937 random(2);
+  for (const float spread : {1.0f, 30.0f, 200.0f}) {  // the last one gives weights of 0
+    std::normal_distribution<float> score(0, spread);
+    for (size_t first = 0; first < 97; ++first) {
+      std::vector<float> x(97);
+      for (size_t i = first; i < x.size(); ++i) x[i] = score(random);
+      std::vector<float> expected = x;
+      ref::SoftmaxInPlace(expected.data(), first, expected.size());
+      functions_->softmax(x.data(), first, x.size());
+      ASSERT_EQ(x, expected) << "from " << first << ", spread " << spread;
     }
   }
 }
