@@ -251,16 +251,18 @@ std::vector<Symbols> ReadFrames(const char* path) {
   return frames;
 }
 
+double NumberOf(const std::string& text) { return std::strtod(text.c_str(), nullptr); }
+
 kinglet::Status Run(const std::vector<std::string>& arguments, bool one_by_one) {
   KINGLET_ASSIGN_OR_RETURN(const auto model, kinglet::Model::Open(arguments[0]));
   KINGLET_ASSIGN_OR_RETURN(const uint32_t begin, model.SpecialToken(KINGLET_TOKEN_BEGIN));
   const std::vector<Symbols> frames = ReadFrames(arguments[1].c_str());
-  const auto width = static_cast<size_t>(std::max(1, std::atoi(arguments[2].c_str())));
-  Weights weights{std::atof(arguments[3].c_str()), 0};
+  const auto width = static_cast<size_t>(std::max(1.0, NumberOf(arguments[2])));
+  Weights weights{NumberOf(arguments[3]), 0};
   std::optional<kinglet::Ngrams> bigrams;
   if (arguments.size() == 6) {
     KINGLET_ASSIGN_OR_RETURN(bigrams, kinglet::Ngrams::Open(arguments[4]));
-    weights.bigrams = std::atof(arguments[5].c_str());
+    weights.bigrams = NumberOf(arguments[5]);
   }
   const kinglet::Ngrams* const used = bigrams ? &*bigrams : nullptr;
   return one_by_one ? Search(frames, width, begin, OneByOne::Create(model, used, weights))
