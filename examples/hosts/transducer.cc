@@ -248,6 +248,10 @@ std::vector<Symbols> ReadFrames(const char* path) {
       frame.push_back(symbol);
     }
   }
+  if (frames.empty()) {
+    std::fprintf(stderr, "transducer: %s: expected a line for each frame, found none\n", path);
+    std::exit(1);
+  }
   return frames;
 }
 
