@@ -26,6 +26,20 @@ Status CheckFinite(const char* what, double value) {
 
 }  // namespace
 
+Result<std::vector<uint32_t>> NgramWordsOfTokens(const Model& model, const NgramModel& ngrams) {
+  const Vocabulary* const vocabulary = model.vocabulary();
+  if (vocabulary == nullptr) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "n-grams of tokens", "model", "a model with words",
+                           "ids only (convert it with --vocab)");
+  }
+  std::vector<uint32_t> words(model.vocabulary_size());
+  for (uint32_t id = 0; id < words.size(); ++id) words[id] = ngrams.IdOf(vocabulary->Word(id));
+  const SpecialTokens special = SpecialTokensOf(model);
+  if (special.begin) words[*special.begin] = ngrams.IdOf("<s>");
+  if (special.end_of_line) words[*special.end_of_line] = ngrams.end_word();
+  return words;
+}
+
 double LogOfMixture(std::span<const double> log_probabilities, std::span<const double> shares) {
   double most = -std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < shares.size(); ++i) {
@@ -64,15 +78,7 @@ Status TokenScorer::AddNgrams(const Model& model, std::shared_ptr<const NgramMod
                         "0 to " + std::to_string(shares_[0]) + ", which the others leave",
                         std::to_string(share));
   }
-  const Vocabulary* const vocabulary = model.vocabulary();
-  if (vocabulary == nullptr) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, "scorer", "model", "a model with words",
-                           "ids only (convert it with --vocab)");
-  }
-  std::vector<uint32_t> words(vocabulary_size_);
-  for (uint32_t id = 0; id < vocabulary_size_; ++id) words[id] = ngrams->IdOf(vocabulary->Word(id));
-  if (begin_) words[*begin_] = ngrams->IdOf("<s>");
-  if (end_) words[*end_] = ngrams->end_word();
+  KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> words, NgramWordsOfTokens(model, *ngrams));
   const auto shared = std::make_shared<const std::vector<uint32_t>>(std::move(words));
   shares_.reserve(shares_.size() + 1);
   parts_.push_back({std::move(ngrams), shared, use, weight});

@@ -16,6 +16,10 @@
 
 namespace kinglet {
 
+// By token, the number in the n-gram model of the token as the vocabulary spells it; <s> and </s>
+// for the tokens that begin and end a text. Errors: KINGLET_UNSUPPORTED for a model of ids only.
+Result<std::vector<uint32_t>> NgramWordsOfTokens(const Model& model, const NgramModel& ngrams);
+
 // log(sum of shares[i] p(i)) of natural log-probabilities log p(i). REQUIRES: shares are 0 or more.
 double LogOfMixture(std::span<const double> log_probabilities, std::span<const double> shares);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numbers>
+#include <numeric>
 #include <utility>
 
 #include "converters/texts/text_reader.h"
@@ -90,7 +91,7 @@ class LatticeRun {
     path.parts.ngrams.resize(search_.weights_.ngrams.size());
     for (const auto& ngram : search_.ngrams_) {
       path.ngrams.push_back(ngram->SentenceBegin());
-      end_.ngrams.push_back(ngram->end_word());
+      end_.ngrams.push_back({ngram->end_word()});
     }
     end_.is_end = true;
     end_.inputs = end_.targets = {*search_.frame_.end};
@@ -172,17 +173,7 @@ class LatticeRun {
       Path& path = extension.path;
       path.parts.tokens += static_cast<double>(extension.word->targets.size());
       path.parts.unknown += static_cast<double>(extension.word->unknown);
-      path.parts.words = {0};
-      for (size_t i = 0; i < path.ngrams.size(); ++i) {
-        NgramState& state = path.ngrams[i];
-        const NgramScore score = search_.ngrams_[i]->Score(state, extension.word->ngrams[i], state);
-        const double log = score.log10 * std::numbers::ln10;
-        if (i < path.parts.ngrams.size()) {
-          path.parts.ngrams[i] += log;
-        } else {
-          path.parts.words.push_back(log);
-        }
-      }
+      AddNgrams(*extension.word, path);
       const Phrases& phrases = search_.phrases_.phrases();
       const Phrases::Step step = extension.word->is_end
                                      ? Phrases::Step{Phrases::kNone, phrases.End(path.phrases)}
@@ -195,11 +186,32 @@ class LatticeRun {
     for (Extension& extension : extensions) {
       ScoreParts& parts = extension.path.parts;
       const double before = parts.logprob;
-      parts.logprob = parts.words[0];
+      parts.logprob = std::accumulate(parts.words.begin(), parts.words.end(), 0.0);
       MixWords(search_.weights_.shares, parts);
       parts.logprob += before;
     }
     return {};
+  }
+
+  // Numbers of ScoreParts::words for a word or, of n-grams of tokens, for a token.
+  size_t Each() const { return 1 + search_.weights_.shares.size(); }
+
+  void AddNgrams(const LatticeSearch::Word& word, Path& path) const {
+    const size_t units = search_.token_words_.empty() ? 1 : word.targets.size();
+    path.parts.words.assign(units * Each(), 0);
+    const size_t added = path.parts.ngrams.size();
+    for (size_t i = 0; i < path.ngrams.size(); ++i) {
+      NgramState& state = path.ngrams[i];
+      for (size_t unit = 0; unit < word.ngrams[i].size(); ++unit) {
+        const NgramScore score = search_.ngrams_[i]->Score(state, word.ngrams[i][unit], state);
+        const double log = score.log10 * std::numbers::ln10;
+        if (i < added) {
+          path.parts.ngrams[i] += log;
+        } else {
+          path.parts.words[unit * Each() + 1 + i - added] = log;
+        }
+      }
+    }
   }
 
   // Adds up the log-probabilities of each extension's tokens as the first of its word's.
@@ -220,8 +232,9 @@ class LatticeRun {
       KINGLET_RETURN_IF_ERROR(beam_.LogProbabilities(hypotheses, targets, values));
       std::vector<Beam::Hypothesis> next(open.size());
       KINGLET_RETURN_IF_ERROR(beam_.Step(hypotheses, inputs, next));
+      const size_t of_token = search_.token_words_.empty() ? 0 : at * Each();
       for (size_t i = 0; i < open.size(); ++i) {
-        open[i]->path.parts.words[0] += values[i];
+        open[i]->path.parts.words[of_token] += values[i];
         open[i]->path.held = Held(beam_, next[i]);
       }
     }
@@ -269,7 +282,13 @@ Result<LatticeSearch::Word> LatticeSearch::Tokenized(const std::string& text) co
   word.targets = sequence.ids;
   KINGLET_ASSIGN_OR_RETURN(word.inputs, InputsOf(model, sequence));
   for (const uint32_t id : word.targets) word.unknown += id == unknown_ ? 1 : 0;
-  for (const auto& ngram : ngrams_) word.ngrams.push_back(ngram->IdOf(text));
+  for (size_t i = 0; i < ngrams_.size(); ++i) {
+    std::vector<uint32_t>& units = word.ngrams.emplace_back();
+    if (token_words_.empty()) units.push_back(ngrams_[i]->IdOf(text));
+    for (const uint32_t id : word.targets) {
+      if (!token_words_.empty()) units.push_back(token_words_[i][id]);
+    }
+  }
   word.phrase = phrases_.Number(text);
   return word;
 }

@@ -37,16 +37,18 @@ struct LatticeOptions {
 class LatticeSearch {
  public:
   // `ngrams`: the models that are added, with a weight each, then the mixed ones, with a share
-  // each. REQUIRES: the references outlive the search; `frame` has both tokens.
+  // each. `token_words`: for each of them NgramWordsOfTokens, or nothing for n-grams of words.
+  // REQUIRES: the references outlive the search; `frame` has both tokens.
   LatticeSearch(Session& session, const SentenceFrame& frame, const LatticeOptions& options,
                 const ListWeights& weights,
                 const std::vector<std::shared_ptr<const NgramModel>>& ngrams,
-                const PhraseList& phrases)
+                const std::vector<std::vector<uint32_t>>& token_words, const PhraseList& phrases)
       : session_(session),
         frame_(frame),
         options_(options),
         weights_(weights),
         ngrams_(ngrams),
+        token_words_(token_words),
         phrases_(phrases),
         unknown_(UnknownToken(*session.model().vocabulary(), session.model().text())) {}
 
@@ -59,11 +61,11 @@ class LatticeSearch {
  private:
   friend class LatticeRun;
   struct Word {
-    std::vector<uint32_t> inputs, targets;  // its tokens as the model reads and predicts them
-    uint64_t unknown = 0;                   // of the targets
-    std::vector<uint32_t> ngrams;           // by n-gram model, its number there
-    uint32_t phrase = 0;                    // its number in phrases
-    bool is_end = false;                    // of the text
+    std::vector<uint32_t> inputs, targets;      // its tokens as the model reads and predicts them
+    uint64_t unknown = 0;                       // of the targets
+    std::vector<std::vector<uint32_t>> ngrams;  // by n-gram model, its number or its tokens' there
+    uint32_t phrase = 0;                        // its number in phrases
+    bool is_end = false;                        // of the text
   };
 
   Result<const Word*> WordOf(const std::string& text);
@@ -75,6 +77,7 @@ class LatticeSearch {
   const LatticeOptions options_;
   const ListWeights& weights_;
   const std::vector<std::shared_ptr<const NgramModel>>& ngrams_;
+  const std::vector<std::vector<uint32_t>>& token_words_;
   const PhraseList& phrases_;
   const std::optional<uint32_t> unknown_;
   std::unordered_map<std::string, Word> words_;

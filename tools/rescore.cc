@@ -32,6 +32,7 @@
 #include "runtime/sentence_scorer.h"
 #include "runtime/special_tokens.h"
 #include "runtime/text/model_text.h"
+#include "runtime/token_scorer.h"
 #include "tools/commands.h"
 #include "tools/hypothesis_lists.h"
 #include "tools/interrupt.h"
@@ -56,6 +57,7 @@ struct RescoreOptions {
   RunOptions run;
   std::string lists = "-", format, references, tune;
   std::vector<std::string> scores, costs, ngrams, ngram_weights, mixed, shares;
+  bool ngrams_of_tokens = false;
   ListWeights weights;  // those of n-grams are made of `ngram_weights` and `shares`
   std::optional<double> unknown_weight;
   std::string context;
@@ -85,7 +87,11 @@ struct ModelScore {
   double logprob = 0;
   uint64_t tokens = 0, unknown = 0;  // scored tokens, the end included; unknown words
   std::vector<double> words = {};  // log-probabilities of words and the end, if they are asked for
+  std::vector<uint32_t> ids = {};  // the scored tokens
 };
+
+// Which log-probabilities of a text's parts are asked for.
+enum class TextParts : uint8_t { kNone, kWords, kTokens };
 
 Result<SentenceFrame> RequireFrame(const Model& model) {
   SentenceFrame frame = FrameOf(model.file().description(), model.vocabulary());
@@ -104,11 +110,10 @@ using ScoredListSink = std::function<Status(const HypothesisList&, std::span<con
 // The hypotheses of several utterances in one tree. Each utterance has a beginning of its own.
 class ListScorer {
  public:
-  // `by_words`: whether log-probabilities of words are asked for.
   ListScorer(const Model& model, const SentenceFrame& frame, const std::string& input_name,
-             Session& session, bool by_words, const ScoredListSink& sink)
+             Session& session, TextParts text_parts, const ScoredListSink& sink)
       : model_(model),
-        by_words_(by_words),
+        text_parts_(text_parts),
         frame_(frame),
         input_name_(input_name),
         session_(session),
@@ -134,7 +139,7 @@ class ListScorer {
     HypothesisList list;
     std::vector<ModelScore> scores;  // of whose tokens the log-probabilities are still missing
     std::vector<std::vector<uint32_t>> paths;
-    std::vector<std::vector<size_t>> tokens_of_words;  // by words: of each text
+    std::vector<std::vector<size_t>> tokens_of_parts;  // of each text, if it has parts
   };
 
   Status Add(HypothesisList list) {
@@ -149,13 +154,18 @@ class ListScorer {
       KINGLET_RETURN_IF_ERROR(reader.AddLine(hypothesis.text, sentence));
       const auto unknown = std::count(sentence.ids.begin(), sentence.ids.end(), unknown_);
       added.scores.push_back({0, sentence.ids.size() + 1, static_cast<uint64_t>(unknown)});
+      added.scores.back().ids = sentence.ids;
+      added.scores.back().ids.push_back(*frame_.end);
       tokens_ += added.scores.back().tokens;
       KINGLET_ASSIGN_OR_RETURN(const std::vector<uint32_t> inputs,
                                InputsOf(session_.model(), sentence));
       added.paths.push_back(tree_.Add(Framed(frame_, inputs)));
-      if (!by_words_) continue;
-      KINGLET_ASSIGN_OR_RETURN(auto counts, TokensOfWords(hypothesis.text, sentence.ids.size()));
-      added.tokens_of_words.push_back(std::move(counts));
+      if (text_parts_ == TextParts::kNone) continue;
+      std::vector<size_t> counts(sentence.ids.size() + 1, 1);
+      if (text_parts_ == TextParts::kWords) {
+        KINGLET_ASSIGN_OR_RETURN(counts, TokensOfWords(hypothesis.text, sentence.ids.size()));
+      }
+      added.tokens_of_parts.push_back(std::move(counts));
     }
     added.list = std::move(list);
     return {};
@@ -195,12 +205,13 @@ class ListScorer {
         for (size_t j = 1; j < added.paths[i].size(); ++j) sum.Add(values[added.paths[i][j]]);
         added.scores[i].logprob = sum.Value();
         size_t at = 1;
-        for (size_t word = 0; by_words_ && word < added.tokens_of_words[i].size(); ++word) {
-          double of_word = 0;
-          for (const size_t end = at + added.tokens_of_words[i][word]; at < end; ++at) {
-            of_word += values[added.paths[i][at]];
+        if (text_parts_ == TextParts::kNone) continue;
+        for (const size_t tokens : added.tokens_of_parts[i]) {
+          double of_part = 0;
+          for (const size_t end = at + tokens; at < end; ++at) {
+            of_part += values[added.paths[i][at]];
           }
-          added.scores[i].words.push_back(of_word);
+          added.scores[i].words.push_back(of_part);
         }
       }
       KINGLET_RETURN_IF_ERROR(sink_(added.list, added.scores));
@@ -211,7 +222,7 @@ class ListScorer {
   }
 
   const Model& model_;
-  const bool by_words_;
+  const TextParts text_parts_;
   std::unordered_map<std::string, size_t> tokens_of_;  // how many tokens a word has
   const SentenceFrame frame_;
   const std::string input_name_;
@@ -314,10 +325,17 @@ class Rescored {
   }
 
   Status OpenNgramModels() {
+    if (options_.ngrams_of_tokens && model_.text()->reads_backward()) {
+      return Status::Refusal(KINGLET_UNSUPPORTED, "rescore", "--ngrams-of-tokens",
+                             "a model that reads forward", "one that reads backward");
+    }
     for (const auto* paths : {&options_.ngrams, &options_.mixed}) {
       for (const std::string& path : *paths) {
         KINGLET_ASSIGN_OR_RETURN(auto opened, OpenNgrams(path));
         ngrams_.push_back(std::move(opened));
+        if (!options_.ngrams_of_tokens) continue;
+        KINGLET_ASSIGN_OR_RETURN(auto words, NgramWordsOfTokens(model_, *ngrams_.back()));
+        token_words_.push_back(std::move(words));
       }
     }
     KINGLET_ASSIGN_OR_RETURN(weights_.ngrams, NgramWeights(options_));
@@ -364,7 +382,7 @@ class Rescored {
       const ModelScore& score = scores[i];
       parts.push_back({hypothesis.given.value_or(0), score.logprob,
                        static_cast<double>(score.tokens), 0, static_cast<double>(score.unknown),
-                       NgramScores(hypothesis.text), phrases_.BonusOf(hypothesis.text),
+                       NgramScores(hypothesis.text, score), phrases_.BonusOf(hypothesis.text),
                        MixedWords(hypothesis.text, score)});
       MixWords(weights_.shares, parts.back());
       has_given_ = has_given_ || hypothesis.given;
@@ -392,6 +410,8 @@ class Rescored {
   const ListWeights& weights() const { return weights_; }
   // The models that are added, then the mixed ones.
   const std::vector<std::shared_ptr<const NgramModel>>& ngrams() const { return ngrams_; }
+  // NgramWordsOfTokens of each; nothing for n-grams of words.
+  const std::vector<std::vector<uint32_t>>& token_words() const { return token_words_; }
   const PhraseList& phrases() const { return phrases_; }
 
   // After all lists.
@@ -466,6 +486,7 @@ class Rescored {
       command += " --mix " + ShellWord(options_.mixed[i]) + " --share " +
                  NumberText(weights_.shares[i], model_);
     }
+    if (options_.ngrams_of_tokens) command += " --ngrams-of-tokens";
     if (!options_.context.empty()) {
       command += " --context " + ShellWord(options_.context) +
                  " --context-weight=" + NumberText(weights_.context, model_);
@@ -597,10 +618,17 @@ class Rescored {
     line.EndArray();
   }
 
-  std::vector<double> NgramScores(const std::string& text) const {
+  std::vector<double> NgramScores(const std::string& text, const ModelScore& score) const {
     std::vector<double> scores;
     for (size_t i = 0; i < options_.ngrams.size(); ++i) {
-      scores.push_back(ngrams_[i]->ScoreSentence(text).log10 * std::numbers::ln10);
+      double log10 = 0;
+      if (token_words_.empty()) log10 = ngrams_[i]->ScoreSentence(text).log10;
+      NgramState state = ngrams_[i]->SentenceBegin();
+      for (const uint32_t id : score.ids) {
+        if (token_words_.empty()) break;
+        log10 += ngrams_[i]->Score(state, token_words_[i][id], state).log10;
+      }
+      scores.push_back(log10 * std::numbers::ln10);
     }
     return scores;
   }
@@ -617,7 +645,10 @@ class Rescored {
       logs.push_back(score.words[at]);
       for (size_t i = 0; i < mixed.size(); ++i) {
         const NgramModel& ngram = *mixed[i];
-        const uint32_t word = at < words.size() ? ngram.IdOf(words[at]) : ngram.end_word();
+        const uint32_t word = !token_words_.empty()
+                                  ? token_words_[options_.ngrams.size() + i][score.ids[at]]
+                              : at < words.size() ? ngram.IdOf(words[at])
+                                                  : ngram.end_word();
         logs.push_back(ngram.Score(states[i], word, states[i]).log10 * std::numbers::ln10);
       }
     }
@@ -632,7 +663,8 @@ class Rescored {
                 ? "no cache"
                 : "cache " + std::to_string(cache->capacity) + " " +
                       (cache->start == CacheStart::kPastCapacity ? "past capacity" : "normalised");
-    for (const auto& ngram : ngrams_) text += "; n-grams " + ngram->digest();
+    const std::string kind = options_.ngrams_of_tokens ? "; n-grams of tokens " : "; n-grams ";
+    for (const auto& ngram : ngrams_) text += kind + ngram->digest();
     return text + ProtocolEnd(model_);
   }
 
@@ -641,6 +673,7 @@ class Rescored {
   Console& console_;
   ListWeights weights_;
   std::vector<std::shared_ptr<const NgramModel>> ngrams_;  // added ones, then mixed ones
+  std::vector<std::vector<uint32_t>> token_words_;
   PhraseList phrases_;
   std::string references_name_;
   std::optional<std::map<std::string, std::string>> references_;
@@ -700,7 +733,8 @@ Result<NextList> OpenLattices(const RescoreOptions& options, const SentenceFrame
                            LatticeReader::Open(options.lists, std::move(words)));
   const auto reader = std::make_shared<LatticeReader>(std::move(opened));
   search = std::make_shared<LatticeSearch>(session, frame, options.lattice, rescored.weights(),
-                                           rescored.ngrams(), rescored.phrases());
+                                           rescored.ngrams(), rescored.token_words(),
+                                           rescored.phrases());
   return NextList([reader, search]() -> Result<std::optional<HypothesisList>> {
     while (true) {
       KINGLET_ASSIGN_OR_RETURN(const std::optional<Lattice> lattice, reader->Next());
@@ -735,8 +769,10 @@ Status Rescore(const RescoreOptions& options, Console& console) {
   const ScoredListSink take = [&](const HypothesisList& list, std::span<const ModelScore> scores) {
     return rescored.Take(list, scores);
   };
-  ListScorer scorer(*model, frame, InputName(options.lists), *session, !options.mixed.empty(),
-                    take);
+  const TextParts parts = options.mixed.empty()      ? TextParts::kNone
+                          : options.ngrams_of_tokens ? TextParts::kTokens
+                                                     : TextParts::kWords;
+  ListScorer scorer(*model, frame, InputName(options.lists), *session, parts, take);
   const Status ran = [&] {
     Progress progress(ProgressFormOf("", console));
     return scorer.Run(next, options.lists == "-", progress);
@@ -889,6 +925,9 @@ Command AddRescore(Arguments& program) {
            "model has the rest")
       .Placeholder("S")
       .OneValueEach();
+  rescore.AddFlag(
+      "--ngrams-of-tokens", options->ngrams_of_tokens,
+      "words of the n-gram files are the model's tokens, as its vocabulary spells them");
   Option context = rescore.Add(
       "--context", options->context,
       "phrases that are expected, lines \"PHRASE\" or \"PHRASE<tab>BONUS\": the bonus (default: 1) "

@@ -3,7 +3,8 @@
 
     beam_steps.py [--units 2048] [--beams 4 8 16] [--rounds 15] [--bits 0 9 5] [--int8]
 
-PYTHONPATH has the package kinglet_lm, numpy, onnx and onnxruntime. Weights are random: 500 pieces, 3 layers, tied. A step extends
+PYTHONPATH has the package kinglet_lm, numpy, onnx and onnxruntime. Weights are random: 500 pieces, 3 layers, tied; with --bits
+activations have 9 bits. A step extends
 each hypothesis of the beam by a token, from parents of which some are chosen twice and some not at all, as a recogniser does,
 and needs the log-probability of every piece after each. The ways, a thread each, alternate:
 
@@ -28,6 +29,7 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 WORDS, LAYERS, BEGIN = 500, 3, 1
+CALIBRATED = 200  # tokens by which activations of quantised models get their ranges
 
 
 def weights_of(units: int) -> dict:
@@ -171,10 +173,13 @@ def main():
             ways["ORT int8"] = Ort(path + ".int8", options.units, False)
         checkpoint = os.path.join(folder, "lm.npz")
         np.savez(checkpoint, **weights)
+        text = os.path.join(folder, "ids.txt")
+        np.savetxt(text, np.random.default_rng(7).integers(2, WORDS, CALIBRATED), "%d")
         for bits in options.bits:
             name = f"{bits} bits" if bits else "float32"
             model_path = os.path.join(folder, f"{bits}.kgl")
-            kinglet_lm.convert(checkpoint, model_path, family="icefall-rnn-lm", **({"bits": bits} if bits else {}))
+            quantised = {"bits": bits, "activation_bits": 9, "calibrate": text} if bits else {}
+            kinglet_lm.convert(checkpoint, model_path, family="icefall-rnn-lm", **quantised)
             model = kinglet_lm.Model(model_path)
             ways[f"one by one {name}"], ways[f"beam {name}"] = OneByOne(model), Beam(model)
         del weights

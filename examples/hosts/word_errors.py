@@ -55,16 +55,16 @@ class Ngram(Reader):
     def name(self, id: int) -> str:
         return "</s>" if id == self.end else self.names[id]
 
-    def log_probability(self, history: History, id: int) -> float:
+    def log_probabilities_of(self, pairs: Iterable[tuple[History, int]]) -> list[float]:
+        return [self.one(history, id) for history, id in pairs]
+
+    def one(self, history: History, id: int) -> float:
         context: list[str] = []
         at: History | None = history
         while at is not None and len(context) < self.arpa.order - 1:
             context.append("<s>" if at.before is None else self.name(at.id))
             at = at.before
         return float(self.arpa.log10_of((*context[::-1], self.name(id)))) * math.log(10)
-
-    def log_probabilities(self, history: History, ids: Iterable[int]) -> list[float]:
-        return [self.log_probability(history, id) for id in ids]
 
 
 def items_of(path: pathlib.Path, count: int, wrong: float, noise: float) -> Items:
@@ -84,7 +84,7 @@ class Pyctcdecode:
     first, steps = (0.8, 1.0, -10.0), (0.4, 2.0, 5.0)
 
     def __init__(self, model: Model, reader: Reader | None) -> None:
-        from pyctcdecode import BeamSearchDecoderCTC, build_ctcdecoder
+        from pyctcdecode import build_ctcdecoder
         from pyctcdecode.alphabet import Alphabet
 
         self.tuned = reader is not None
@@ -92,7 +92,7 @@ class Pyctcdecode:
             self.decoder = build_ctcdecoder(LABELS)
         else:
             lm = pyctcdecode.LanguageModel(reader, heard_words(model), score_boundary=False)
-            self.decoder = BeamSearchDecoderCTC(Alphabet.build_alphabet(LABELS), lm)
+            self.decoder = pyctcdecode.BeamSearchDecoder(Alphabet.build_alphabet(LABELS), lm)
 
     def decode(self, *weights: float) -> Decode:
         if self.tuned:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from kinglet_lm.beam import Beam, BeamState
     from kinglet_lm.model import Model
 
+_LANES = 8  # histories that the network reads together
+
 
 class History:
     """The tokens of another history, then one. A value that is compared, hashed and pickled.
@@ -95,15 +97,21 @@ class Reader:
 
     def log_probabilities(self, history: History, ids: Iterable[int]) -> list[float]:
         """ln p(id | history) of many ids, with the bits of single calls."""
-        ids = list(ids)
+        return self.log_probabilities_of([(history, id) for id in ids])
+
+    def log_probabilities_of(self, pairs: Iterable[tuple[History, int]]) -> list[float]:
+        """ln p(id | history) of many pairs; the network reads its weights once for all of them."""
+        pairs = list(pairs)
         with self._lock:
-            state = self._find(history)
-            return list(state.beam.log_probability([state] * len(ids), ids))
+            states = [self._find(history) for history, _ in pairs]
+            if not states:
+                return []
+            return list(states[0].beam.log_probability(states, [id for _, id in pairs]))
 
     def _find(self, history: History) -> BeamState:
         """The state of the history in this process's beam."""
         if self._beam is None or self._pid != os.getpid():
-            self._beam = self.model.beam(lanes=1, empty_cache="normalised")
+            self._beam = self.model.beam(lanes=_LANES, empty_cache="normalised")
             self._empty = self._beam.begin()
             self._pid = os.getpid()
         beam, state = self._beam, self._empty

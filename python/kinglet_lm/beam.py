@@ -104,10 +104,12 @@ class Beam(Lanes):
         self._turn.run(work)
 
     def _drop_ended(self) -> None:
-        while self._ended:
-            number = c_uint64(self._ended[0])
-            check(lib.kinglet_beam_drop(self._turn.handle, addressof(number), 1))
-            self._ended.popleft()
+        if not self._ended:
+            return
+        handle = self._turn.handle
+        # Other threads may append meanwhile.
+        numbers = uint64s([self._ended.popleft() for _ in range(len(self._ended))], "states")
+        check(lib.kinglet_beam_drop(handle, address(numbers), len(numbers)))
 
     def _query(self, count: int, call: Callable[[Any], int]) -> None:
         """Runs a call about `count` hypotheses; Ctrl-C ends a long one."""

@@ -3,11 +3,15 @@
     ngrams_test.py      (PYTHONPATH, KINGLET_LIBRARY, KINGLET_COMMAND: what is tested)
 """
 
+import array
+import json
 import math
 import pathlib
 import pickle
 import random
+import struct
 import tempfile
+import zipfile
 
 import kinglet_lm
 from support import DATA, refused, small
@@ -145,6 +149,109 @@ def pieces(folder):
             assert abs(scores[next_id] - expected) < 1e-5, (word, scores[next_id], expected)
 
 
+def rescored(folder, name, texts, *options):
+    """What `kinglet rescore` prints of a list of these texts."""
+    with open(folder / "texts.txt", "w", encoding="utf-8") as file:
+        file.writelines(f"utt-{at} {text}\n" for at, text in enumerate(texts, 1))
+    printed = kinglet_lm.run(
+        "rescore", name, folder / "texts.txt", "--format", "kaldi", "--all", "--json", *options)
+    return {line["text"]: line for line in map(json.loads, printed.splitlines()) if "rank" in line}
+
+
+def lattice_of(texts):
+    """A lattice of which each text is a path, in Kaldi's form."""
+    lines, state = ["utt"], 1
+    for text in texts:
+        at = 0
+        for word in text.split():
+            lines.append(f"{at} {state} {word} 0,0")
+            at, state = state, state + 1
+        lines.append(f"{at} 0,0")
+    return "\n".join(lines) + "\n\n"
+
+
+def write_npz(path, shapes):
+    """Random float32 arrays of these shapes, as NumPy writes them."""
+    draw = random.Random(3)
+    with zipfile.ZipFile(path, "w") as file:
+        for name, shape in shapes.items():
+            header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+            header += " " * (-(len(header) + 11) % 64) + "\n"
+            values = array.array("f", (draw.gauss(0, 0.5) for _ in range(math.prod(shape))))
+            file.writestr(name + ".npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header))
+                          + header.encode() + values.tobytes())
+
+
+def piece_model(folder, pieces, units=4):
+    """icefall's LSTM with random weights over the pieces of a SentencePiece model."""
+    data, at, count = pieces.read_bytes(), 0, 0
+    while data[at] == 10:  # a piece; then its bytes, here fewer than 128
+        at, count = at + 2 + data[at + 1], count + 1
+    write_npz(folder / "bpe.npz", {
+        "input_embedding.weight": (count, units), "rnn.weight_ih_l0": (4 * units, units),
+        "rnn.weight_hh_l0": (4 * units, units), "rnn.bias_ih_l0": (4 * units,),
+        "rnn.bias_hh_l0": (4 * units,), "output_linear.weight": (count, units),
+        "output_linear.bias": (count,)})
+    kinglet_lm.convert(folder / "bpe.npz", folder / "bpe.kgl", family="icefall-rnn-lm",
+                       tokenizer=pieces)
+    return kinglet_lm.Model(folder / "bpe.kgl")
+
+
+def pieces_in_lists(folder):
+    """`rescore --ngrams-of-tokens`: lists and lattices by the definition, added and mixed."""
+    model = piece_model(folder, DATA / "segmentations" / "bpe.model")
+    vocabulary = list(model.vocabulary)
+    special = {model.vocabulary.begin, model.vocabulary.end, model.vocabulary.unknown}
+    table, _ = opened(folder, [piece for id, piece in enumerate(vocabulary)
+                               if id not in special and piece not in ("<s>", "</s>")][::2], 2, 9)
+    draw = random.Random(4)
+    texts = sorted({" ".join("".join(draw.choices("thefilmarond", k=draw.randrange(1, 6)))
+                             for _ in range(draw.randrange(1, 5))) for _ in range(30)})
+    assert sum(len(model.tokenize(text)) > len(text.split()) for text in texts) > 20
+    arpa, share, weight = str(folder / "2.9.arpa"), 0.3, -0.25
+    options = ("--ngrams-of-tokens", "--ngram", arpa, "--ngram-weight", str(weight), "--mix", arpa,
+               "--share", str(share))
+    found = rescored(folder, folder / "bpe.kgl", texts, *options)
+    assert set(found) == set(texts)
+    session = model.session()
+    for text, line in found.items():
+        ids = [*model.tokenize(text), model.vocabulary.end]
+        session.reset()
+        session.step(model.vocabulary.begin)
+        added, mixed, before = 0.0, 0.0, ["<s>"]
+        for id in ids:
+            piece = "</s>" if id == model.vocabulary.end else vocabulary[id]
+            value = log_p(table, 2, before, piece)
+            added += value
+            mixed += math.log((1 - share) * math.exp(session.log_probability(id))
+                              + share * math.exp(value))
+            session.step(id)
+            before.append(piece)
+        assert abs(line["ngram_logprobs"][0] - added) < 1e-4, (text, line, added)
+        assert abs(line["mixed_logprob"] - mixed) < 1e-4, (text, line, mixed)
+        assert abs(line["score"] - mixed - weight * added) < 1e-4
+    (folder / "lattice.txt").write_text(lattice_of(texts), encoding="utf-8")
+    printed = kinglet_lm.run(
+        "rescore", folder / "bpe.kgl", folder / "lattice.txt", "--lattices", "--all", "--json",
+        "--texts", 10, "--history", 100, "--hypotheses", 1000, *options)
+    lines = [line for line in map(json.loads, printed.splitlines()) if "rank" in line]
+    best = sorted(found.values(), key=lambda line: -line["score"])[:10]
+    assert [line["text"] for line in lines] == [line["text"] for line in best]
+    for line, expected in zip(lines, best):
+        assert abs(line["score"] - expected["score"]) < 1e-4
+    tuned = json.loads(kinglet_lm.run(
+        "rescore", folder / "bpe.kgl", folder / "texts.txt", "--format", "kaldi",
+        "--ngrams-of-tokens", "--ngram", arpa, "--tune", references(folder, texts)))
+    assert "--ngrams-of-tokens" in tuned["command"]
+    assert "n-grams of tokens" in tuned["protocol"]
+    return len(texts)
+
+
+def references(folder, texts):
+    (folder / "references.txt").write_text(f"utt\t{texts[0]}\n", encoding="utf-8")
+    return folder / "references.txt"
+
+
 def refusals(model, folder):
     refused(kinglet_lm.NotFound, lambda: kinglet_lm.Ngrams(folder / "none.kng"), "none.kng")
     ngrams = kinglet_lm.Ngrams(next(folder.glob("*.kng")))
@@ -169,8 +276,9 @@ def main():
         n_grams(folder)
         scorers(model, folder)
         pieces(folder)
+        texts = pieces_in_lists(folder)
         refusals(model, folder)
-    print("n-grams, a scorer of all parts, n-grams of pieces, refusals")
+    print(f"n-grams, a scorer of all parts, n-grams of pieces ({texts} texts), refusals")
 
 
 if __name__ == "__main__":

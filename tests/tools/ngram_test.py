@@ -5,7 +5,9 @@
 
 Models of examples/rescoring/ngram.py, with <unk> and without, are compared with the definition on thousands of sentences;
 with KenLM's Python module (0.3.0) where it is installed, and with scores that it gave (DATA/ngrams/kenlm_scores.json, which
---write makes).
+--write makes). KINGLET_NGRAM_SENTENCES=100000 compares more of them, for example
+
+    KINGLET_NGRAM_SENTENCES=100000 python3 tests/tools/ngram_test.py build/release/bin/kinglet examples tests/data Scores.test_equal_kenlms
 """
 import gzip
 import json
@@ -29,7 +31,7 @@ except ImportError:
 STORED = os.path.join(DATA, "ngrams", "kenlm_scores.json")
 STORED_SENTENCES = 25
 ORDERS = (1, 2, 3, 5)
-SENTENCES = 1000
+SENTENCES = int(os.environ.get("KINGLET_NGRAM_SENTENCES", "1000"))
 MISSING = -100.0  # KenLM's log10 p of an unknown word, for a model without <unk>
 
 
@@ -126,13 +128,16 @@ class Scores(unittest.TestCase):
         for arpa, file in self.models.items():
             if arpa.endswith(("1.arpa", "1-without.arpa")):
                 continue  # KenLM reads orders of 2 and more
-            model = kenlm.Model(arpa)
+            model, most = kenlm.Model(arpa), 0
             for line, score in zip(self.texts.score, scores(file, self.texts.score)):
                 parts = list(model.full_scores(line))
                 # KenLM adds floats of 32 bits, whose last bit is 7.6e-6 near -100.
                 bound = 1e-6 * score["tokens"] + (7.6e-6 * score["oov"] if "without" in arpa else 0)
-                self.assertLess(abs(score["logprob"] - sum(part[0] for part in parts)), bound, (arpa, line))
+                difference = abs(score["logprob"] - sum(part[0] for part in parts))
+                self.assertLess(difference, bound, (arpa, line))
                 self.assertEqual(score["oov"], sum(part[2] for part in parts))
+                most = max(most, difference / score["tokens"])
+            print(f"{os.path.basename(arpa)}: {len(self.texts.score)} sentences, log10 differs by {most:.1e} a word at most")
 
     def test_quantised_scores_are_near(self):
         arpa = os.path.join(self.folder.name, "3.arpa")
@@ -210,4 +215,4 @@ if __name__ == "__main__":
     if "--write" in sys.argv:
         write()
     else:
-        unittest.main(argv=[sys.argv[0], "-v"])
+        unittest.main(argv=[sys.argv[0], "-v", *sys.argv[4:]])

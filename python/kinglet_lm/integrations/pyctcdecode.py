@@ -1,8 +1,11 @@
 """A kinglet model in pyctcdecode's beam search.
 
-    from pyctcdecode import Alphabet, BeamSearchDecoderCTC
-    from kinglet_lm.integrations.pyctcdecode import LanguageModel
-    decoder = BeamSearchDecoderCTC(Alphabet.build_alphabet(labels), LanguageModel("model.kgl"))
+    from pyctcdecode import Alphabet
+    from kinglet_lm.integrations.pyctcdecode import BeamSearchDecoder, LanguageModel
+    decoder = BeamSearchDecoder(Alphabet.build_alphabet(labels), LanguageModel("model.kgl"))
+
+BeamSearchDecoder is the host's BeamSearchDecoderCTC, and shows the model the words of all beams of
+a frame at once; LanguageModel works in the host's own class too, one word at a time.
 
 Scores are natural, weighted as the host's class for KenLM weights its own: alpha ln p + beta for
 each word. A state is a history of words: a value that can be kept, given as `lm_start_state`, and
@@ -26,6 +29,10 @@ from kinglet_lm.model import Model
 AbstractLanguageModel: Any = host(
     "pyctcdecode.language_model", "pyctcdecode", "0.5.0", "AbstractLanguageModel"
 ).AbstractLanguageModel
+
+BeamSearchDecoderCTC: Any = host(
+    "pyctcdecode.decoder", "pyctcdecode", "0.5.0", "BeamSearchDecoderCTC"
+).BeamSearchDecoderCTC
 
 _LN_10 = math.log(10.0)
 _LETTERS = 6  # of an ordinary word for the host: unfinished words that are longer cost more
@@ -58,6 +65,8 @@ class LanguageModel(AbstractLanguageModel):
         self.alpha, self.beta = float(alpha), float(beta)
         self.unk_score_offset = float(unk_score_offset)
         self.score_boundary = bool(score_boundary)
+        # ln p of words that the host is about to ask for.
+        self._prepared: dict[tuple[History, str, bool], float] = {}
 
     @property
     def order(self) -> int:
@@ -81,17 +90,35 @@ class LanguageModel(AbstractLanguageModel):
 
         Where a text ends in a space the host asks for the word "": only the end is scored then.
         """
-        state, total, score = prev_state, 0.0, 0.0
+        total = self._prepared.pop((prev_state, word, is_last_word), None)
+        if total is None:
+            self.prepare([(prev_state, word)], is_last_word)
+            total = self._prepared.pop((prev_state, word, is_last_word))
+        state, score = prev_state, 0.0
         if word:
             for id in self.words.ids(word):
-                total += self.reader.log_probability(state, id)
                 state = History(state, id)
             if not self.words.knows(word):
                 total += self.unk_score_offset * _LN_10
             score = self.beta
-        if is_last_word and self.score_boundary:
-            total += self.reader.log_probability(state, self.reader.end)
         return self.alpha * total + score, state
+
+    def prepare(self, words: Iterable[tuple[History, str]], is_last_word: bool) -> None:
+        """Computes what `score` will be asked for next: the network runs for all words together.
+
+        What was prepared before, and not asked for, is forgotten.
+        """
+        asked = list(dict.fromkeys(words))
+        ends = (self.reader.end,) if is_last_word and self.score_boundary else ()
+        ids = [(*(self.words.ids(word) if word else ()), *ends) for _, word in asked]
+        at, totals = [state for state, _ in asked], [0.0] * len(asked)
+        for step in range(max(map(len, ids), default=0)):
+            left = [i for i, tokens in enumerate(ids) if step < len(tokens)]
+            values = self.reader.log_probabilities_of([(at[i], ids[i][step]) for i in left])
+            for i, value in zip(left, values):
+                totals[i] += value
+                at[i] = History(at[i], ids[i][step])
+        self._prepared = {(*key, is_last_word): total for key, total in zip(asked, totals)}
 
     def reset_params(self, **params: Any) -> None:
         """Sets alpha, beta, unk_score_offset and score_boundary where they are given."""
@@ -135,4 +162,21 @@ class LanguageModel(AbstractLanguageModel):
         return cls(model, **fields)
 
 
-__all__ = ["LanguageModel"]
+class BeamSearchDecoder(BeamSearchDecoderCTC):
+    """The host's decoder, which shows a `LanguageModel` all words of a frame at once.
+
+    The answers are those of the host's own class.
+    """
+
+    def _get_lm_beams(
+        self, beams: Any, hotwords: Any, lm_scores: Any, part_scores: Any, is_eos: bool = False
+    ) -> Any:
+        model = self._language_model
+        if isinstance(model, LanguageModel):
+            new = [(text, word) for text, word, *_ in beams
+                   if (" ".join(filter(None, (text, word))), is_eos) not in lm_scores]
+            model.prepare(((lm_scores[text, False][-1], word) for text, word in new), is_eos)
+        return super()._get_lm_beams(beams, hotwords, lm_scores, part_scores, is_eos)
+
+
+__all__ = ["BeamSearchDecoder", "LanguageModel"]
