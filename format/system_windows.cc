@@ -12,6 +12,8 @@
 #include <bit>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
+#include <vector>
 
 #include "format/system.h"
 
@@ -161,6 +163,27 @@ int FactsOf(HANDLE handle, FileFacts& facts) {
   return 0;
 }
 
+// Also over a file that is open. Some file systems cannot.
+bool RenameLikePosix(const std::wstring& from, const std::wstring& to) {
+  constexpr DWORD kReplace = 1, kPosix = 2;                                 // FILE_RENAME_FLAG_..
+  constexpr auto kRenameEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(0x16);  // FileRenameInfoEx
+  const Handle handle(::CreateFileW(from.c_str(), DELETE | SYNCHRONIZE, kSharing, nullptr,
+                                    OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr));
+  std::wstring whole(::GetFullPathNameW(to.c_str(), 0, nullptr, nullptr), L'\0');
+  whole.resize(
+      ::GetFullPathNameW(to.c_str(), static_cast<DWORD>(whole.size()), whole.data(), nullptr));
+  if (!handle.valid() || whole.empty()) return false;
+  const size_t name_bytes = whole.size() * sizeof(wchar_t);
+  std::vector<std::byte> bytes(sizeof(FILE_RENAME_INFO) + name_bytes);
+  auto* const info = reinterpret_cast<FILE_RENAME_INFO*>(bytes.data());
+  constexpr DWORD kFlags = kReplace | kPosix;
+  std::memcpy(info, &kFlags, sizeof kFlags);
+  info->FileNameLength = static_cast<DWORD>(name_bytes);
+  std::memcpy(info->FileName, whole.data(), name_bytes);
+  return ::SetFileInformationByHandle(handle.get(), kRenameEx, info,
+                                      static_cast<DWORD>(bytes.size())) != FALSE;
+}
+
 }  // namespace
 
 int Look(const std::string& path, FileFacts& facts) {
@@ -308,6 +331,7 @@ int Rename(const std::string& from, const std::string& to) {
   std::wstring wide_from, wide_to;
   if (const int reason = Widen(from, wide_from)) return reason;
   if (const int reason = Widen(to, wide_to)) return reason;
+  if (RenameLikePosix(wide_from, wide_to)) return 0;
   return ReasonUnless(::MoveFileExW(wide_from.c_str(), wide_to.c_str(),
                                     MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH));
 }

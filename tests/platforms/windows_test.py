@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""kinglet for Windows: every test of the runtime that Windows has what it takes for, the DLL, the command, in wine.
+"""kinglet for Windows: tests of vectors, the DLL, the command, in wine.
 
     windows_test.py BUILD
 
@@ -34,7 +34,7 @@ class Windows(unittest.TestCase):
         cls.model = cls.folder / "m.kgl"
         convert_demo(BUILD, cls.model)
 
-    def test_runtime(self):
+    def test_vectors(self):
         build_preset("windows")
         run("ctest", "--preset", "windows", "--parallel", str(os.cpu_count()), cwd=ROOT)
 
