@@ -2,12 +2,14 @@
 // other ways. The program is built without the converters too, for machines of another kind.
 //
 //   same_bits MODEL OUT [tokens=5000] [backend=cpu|ref|emulated|cuda] [threads=1] [lanes=1]
-//             [restore=0] [together=0]
+//             [restore=0] [write=PREFIX] [read=PREFIX] [together=0]
 //
 // OUT gets doubles as they lie in memory: for one watched lane after the other (the first, the
 // middle and the last, which all have the same text) the log-probability of each next token, and of
-// every word after each 25th. restore=13: after every 13th token the stream is written as bytes and
-// continues in another session. together=50: the stream gets 50 tokens by one call
+// every word after each 25th, with the best ones and the interval of the first. restore=13: after
+// every 13th token the stream is written as bytes and continues in another session; write: also to
+// PREFIX0, PREFIX1 and so on; read: continues with such files of another machine, whose bytes must
+// be its own. together=50: the stream gets 50 tokens by one call
 // (Session::StepMany), as long as no full distribution is due.
 #include <algorithm>
 #include <charconv>
@@ -23,6 +25,8 @@
 
 #include "converters/splitmix.h"
 #include "format/blocks.h"
+#include "format/input_file.h"
+#include "format/write_file.h"
 #include "runtime/session.h"
 #include "tests/support/device_backends.h"
 
@@ -30,11 +34,12 @@ namespace kinglet {
 namespace {
 
 constexpr size_t kFullEvery = 25;
+constexpr uint32_t kBest = 5;
 constexpr uint32_t kLongestPart = 24;  // tokens of a text with a source
 
 struct Way {
   uint64_t tokens = 5000;
-  std::string backend = "cpu";
+  std::string backend = "cpu", write, read;
   uint32_t threads = 1, lanes = 1, restore = 0, together = 0;
 };
 
@@ -146,9 +151,22 @@ class Run {
     KINGLET_ASSIGN_OR_RETURN(const State state, session_->Save());
     std::vector<std::byte> bytes(state.BlobBytes());
     state.WriteBlob(bytes);
+    KINGLET_RETURN_IF_ERROR(Exchange(bytes));
     KINGLET_RETURN_IF_ERROR(CreateSession());
     KINGLET_ASSIGN_OR_RETURN(const State read, State::ReadBlob(model_, bytes));
     return session_->Restore(read);
+  }
+
+  // With another machine.
+  Status Exchange(const std::vector<std::byte>& bytes) {
+    const std::string number = std::to_string(exchanged_++);
+    if (!way_.write.empty()) {
+      KINGLET_RETURN_IF_ERROR(WriteFileAtomically(bytes, way_.write + number));
+    }
+    if (way_.read.empty()) return Status();
+    KINGLET_ASSIGN_OR_RETURN(const std::string other, ReadWholeFile(way_.read + number));
+    if (std::ranges::equal(std::as_bytes(std::span(other)), bytes)) return Status();
+    return Status(KINGLET_INTERNAL, way_.read + number + ": expected this machine's state");
   }
 
   Status Ask(const std::vector<uint32_t>& next) {
@@ -161,6 +179,12 @@ class Run {
       if (!full) continue;
       KINGLET_RETURN_IF_ERROR(session_->LogProbabilities(std::span<double>(all), lane));
       scores.insert(scores.end(), all.begin(), all.end());
+      KINGLET_ASSIGN_OR_RETURN(const std::vector<Candidate> best, session_->TopK(kBest, lane));
+      for (const auto& [id, score] : best)
+        scores.insert(scores.end(), {static_cast<double>(id), score});
+      KINGLET_ASSIGN_OR_RETURN(const Interval first, session_->IntervalOf(best[0].id, lane));
+      scores.push_back(static_cast<double>(first.low));
+      scores.push_back(static_cast<double>(first.high));
     }
     return Status();
   }
@@ -171,7 +195,7 @@ class Run {
   std::set<uint32_t> watched_;
   std::vector<std::vector<Part>> texts_;  // of each lane
   std::unique_ptr<Session> session_;
-  uint64_t asked_ = 0, since_restored_ = 0;
+  uint64_t asked_ = 0, since_restored_ = 0, exchanged_ = 0;
   std::map<uint32_t, std::vector<double>> scores_;  // of each watched lane
 };
 
@@ -205,9 +229,10 @@ bool ReadOption(const std::string& word, Way& way) {
   const size_t equals = word.find('=');
   if (equals == std::string::npos) return false;
   const std::string key = word.substr(0, equals), value = word.substr(equals + 1);
-  if (key == "backend") {
-    way.backend = value;
-    return true;
+  const std::pair<const char*, std::string*> texts[] = {
+      {"backend", &way.backend}, {"write", &way.write}, {"read", &way.read}};
+  for (const auto& [name, text] : texts) {
+    if (key == name) return *text = value, true;
   }
   if (key == "tokens") return Read(value, way.tokens);
   if (key == "threads") return Read(value, way.threads);

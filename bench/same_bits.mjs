@@ -10,7 +10,7 @@ import { openPage } from "./chromium.mjs";
 
 // Runs in either place, so it has everything that it needs inside.
 function score(model, way) {
-  const FULL_EVERY = 25;
+  const FULL_EVERY = 25, BEST = 5;
   const MASK = (1n << 64n) - 1n;
 
   class SplitMix64 {
@@ -50,7 +50,10 @@ function score(model, way) {
       }
       const next = session.logProbability(ids[(i + 1) % count]);
       scores.push(next);
-      if (asked++ % FULL_EVERY === 0) scores.push(...session.logProbabilities());
+      if (asked++ % FULL_EVERY !== 0) continue;
+      scores.push(...session.logProbabilities());
+      const best = session.topK(BEST), { low, high } = session.interval(best[0].id);
+      scores.push(...best.flatMap(({ id, logProbability }) => [id, logProbability]), Number(low), Number(high));
     }
   }
   session.close();

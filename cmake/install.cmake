@@ -18,6 +18,7 @@ endif()
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kinglet)
 install(TARGETS kinglet EXPORT kingletTargets
         LIBRARY COMPONENT runtime NAMELINK_COMPONENT development
+        RUNTIME COMPONENT runtime
         ARCHIVE COMPONENT development)
 install(DIRECTORY include/kinglet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(EXPORT kingletTargets NAMESPACE kinglet:: DESTINATION ${package_dir} COMPONENT development)

@@ -22,10 +22,13 @@ target_include_directories(kinglet PUBLIC
 target_compile_features(kinglet INTERFACE cxx_std_17)  # of programs in C++: kinglet.hpp
 set_target_properties(kinglet PROPERTIES
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+if(WIN32 AND BUILD_SHARED_LIBS)
+  target_compile_definitions(kinglet PRIVATE KINGLET_EXPORTS)
+  set_target_properties(kinglet PROPERTIES PREFIX "")  # kinglet.dll, and libkinglet.dll.a to link
+endif()
 
 # The other libraries of a program that links the archive. The program's compiler may be C's.
 set(KINGLET_DEPENDENCIES "")  # of the CMake package
-set(KINGLET_PC_REQUIRES "")
 set(KINGLET_PC_LIBS "")
 if(NOT BUILD_SHARED_LIBS)
   find_package(Threads REQUIRED)
@@ -34,11 +37,6 @@ if(NOT BUILD_SHARED_LIBS)
   list(REMOVE_DUPLICATES needed)
   target_link_libraries(kinglet INTERFACE $<INSTALL_INTERFACE:Threads::Threads>)
   string(APPEND KINGLET_DEPENDENCIES "find_dependency(Threads)\n")
-  if(hwy_FOUND)
-    target_link_libraries(kinglet INTERFACE $<INSTALL_INTERFACE:hwy::hwy>)
-    string(APPEND KINGLET_DEPENDENCIES "find_dependency(hwy)\n")
-    set(KINGLET_PC_REQUIRES libhwy)
-  endif()
   if(KINGLET_ONEDNN)
     list(APPEND needed ${CMAKE_DL_LIBS})
   endif()

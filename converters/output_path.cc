@@ -1,11 +1,10 @@
 #include "converters/output_path.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+
+#include "format/system.h"
 
 namespace kinglet {
 
@@ -30,9 +29,10 @@ Status CheckOutputPath(const std::string& what, const std::string& output,
   }
   // A symbolic link stays and its target is replaced, so the target's folder must be writable.
   const fs::path written = fs::weakly_canonical(fs::absolute(output, error), error).parent_path();
-  if (!written.empty() && ::access(written.c_str(), W_OK) != 0) {
+  const int reason = written.empty() ? 0 : system::MayWriteTo(written.string());
+  if (reason != 0) {
     return refuse(KINGLET_IO_ERROR, "a folder that can be written to",
-                  written.string() + ", " + std::strerror(errno));
+                  written.string() + ", " + std::strerror(reason));
   }
   for (const std::string* input : inputs) {
     if (!input->empty() && fs::equivalent(*input, output, error)) {

@@ -1,6 +1,6 @@
 // What the library asks of the operating system. Each system has one source that implements it:
-// system_posix.cc, system_wasm.cc. Paths are UTF-8. Unless it says otherwise, a function returns 0
-// or the reason why it failed, a number of <cerrno>.
+// system_posix.cc, system_wasm.cc, system_windows.cc. Paths are UTF-8. Unless it says otherwise, a
+// function returns 0 or the reason why it failed, a number of <cerrno>.
 #ifndef KINGLET_FORMAT_SYSTEM_H_
 #define KINGLET_FORMAT_SYSTEM_H_
 
@@ -13,11 +13,15 @@
 
 namespace kinglet::system {
 
-enum class FileKind : uint8_t { kRegular, kFolder, kPipe, kSocket, kDevice };
+extern const char* const kSeparators;  // the characters between the names of a path
+
+// Terminals and the place of nothing, /dev/null, are devices until they are open.
+enum class FileKind : uint8_t { kRegular, kFolder, kPipe, kSocket, kDevice, kTerminal, kNothing };
 struct FileFacts {
   FileKind kind = FileKind::kRegular;
   uint64_t bytes = 0;
   uint32_t permissions = 0;
+  std::pair<uint64_t, uint64_t> identity;  // another pair is another file
 };
 // Of the file at a path, to which symbolic links lead.
 int Look(const std::string& path, FileFacts& facts);
@@ -35,6 +39,8 @@ class File {
 
   // Each REQUIRES: not open.
   int OpenToRead(const std::string& path);  // never waits for the writer of a pipe
+  int OpenStream(const std::string& path);  // to Read it; waits for the writer of a pipe
+  int OpenStandardInput();                  // likewise
   // To read too. A new file has these permissions less the umask.
   int OpenToAppend(const std::string& path, uint32_t permissions);
   // A new file with permissions 0644 less the umask. EEXIST if something is at the path.
@@ -46,6 +52,9 @@ class File {
   int Look(FileFacts& facts) const;
   // Fills `out`, less at the file's end; `done` becomes the number of bytes, also on failure.
   int ReadAt(uint64_t offset, std::span<std::byte> out, size_t& done) const;
+  // The next bytes of a stream as soon as there are some; `done` is 0 at the end. EINTR after a
+  // signal.
+  int Read(std::span<std::byte> out, size_t& done);
   // Writes all; adds the number of bytes to `written`, also on failure.
   int Write(std::span<const std::byte> bytes, uint64_t& written);
   int Shorten(uint64_t bytes);
@@ -66,6 +75,8 @@ int Synchronise(int number);
 int FollowLink(const std::string& path, bool& is_link, std::string& target);
 // At any moment the path `to` leads to the old file or to the new one.
 int Rename(const std::string& from, const std::string& to);
+// Whether a file can be made in a folder. Windows tells only when one is made.
+int MayWriteTo(const std::string& folder);
 // Deletes a file, if there is one. A handler of a signal may call it.
 void Remove(const char* path);
 

@@ -16,6 +16,9 @@
 #include "format/system.h"
 
 namespace kinglet::system {
+
+const char* const kSeparators = "/";
+
 namespace {
 
 // The most that one call reads or writes; Linux takes at most 2 GiB at once, macOS INT_MAX bytes.
@@ -34,7 +37,10 @@ FileFacts FactsOf(const struct stat& status) {
                         : S_ISFIFO(mode) ? FileKind::kPipe
                         : S_ISSOCK(mode) ? FileKind::kSocket
                                          : FileKind::kDevice;
-  return {kind, static_cast<uint64_t>(status.st_size), mode & 0777U};
+  return {kind,
+          static_cast<uint64_t>(status.st_size),
+          mode & 0777U,
+          {static_cast<uint64_t>(status.st_dev), static_cast<uint64_t>(status.st_ino)}};
 }
 
 }  // namespace
@@ -48,6 +54,12 @@ int Look(const std::string& path, FileFacts& facts) {
 
 int File::OpenToRead(const std::string& path) {
   return Open(path, O_RDONLY | O_NONBLOCK, 0, number_);
+}
+
+int File::OpenStream(const std::string& path) { return Open(path, O_RDONLY, 0, number_); }
+
+int File::OpenStandardInput() {
+  return ReasonOf(number_ = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0));
 }
 
 int File::OpenToAppend(const std::string& path, uint32_t permissions) {
@@ -73,7 +85,14 @@ int File::Look(FileFacts& facts) const {
   struct stat status = {};
   const int reason = ReasonOf(::fstat(number_, &status));
   facts = FactsOf(status);
-  return reason;
+  if (reason != 0 || !S_ISCHR(status.st_mode)) return reason;
+  struct stat nothing = {};
+  if (::isatty(number_) != 0) {
+    facts.kind = FileKind::kTerminal;
+  } else if (::stat("/dev/null", &nothing) == 0 && nothing.st_rdev == status.st_rdev) {
+    facts.kind = FileKind::kNothing;
+  }
+  return 0;
 }
 
 int File::ReadAt(uint64_t offset, std::span<std::byte> out, size_t& done) const {
@@ -88,6 +107,12 @@ int File::ReadAt(uint64_t offset, std::span<std::byte> out, size_t& done) const 
     done += static_cast<size_t>(got);
   }
   return 0;
+}
+
+int File::Read(std::span<std::byte> out, size_t& done) {
+  const ssize_t got = ::read(number_, out.data(), std::min(kPieceBytes, out.size()));
+  done = static_cast<size_t>(std::max<ssize_t>(got, 0));
+  return got < 0 ? errno : 0;
 }
 
 int File::Write(std::span<const std::byte> bytes, uint64_t& written) {
@@ -147,6 +172,8 @@ int FollowLink(const std::string& path, bool& is_link, std::string& target) {
 int Rename(const std::string& from, const std::string& to) {
   return ReasonOf(std::rename(from.c_str(), to.c_str()));
 }
+
+int MayWriteTo(const std::string& folder) { return ReasonOf(::access(folder.c_str(), W_OK)); }
 
 void Remove(const char* path) { ::unlink(path); }
 

@@ -6,6 +6,9 @@
 #include "format/system.h"
 
 namespace kinglet::system {
+
+const char* const kSeparators = "/";
+
 namespace {
 
 constexpr size_t kPage = 4096;
@@ -15,12 +18,15 @@ constexpr int kNone = ENOSYS;
 
 int Look(const std::string&, FileFacts&) { return kNone; }
 int File::OpenToRead(const std::string&) { return kNone; }
+int File::OpenStream(const std::string&) { return kNone; }
+int File::OpenStandardInput() { return kNone; }
 int File::OpenToAppend(const std::string&, uint32_t) { return kNone; }
 int File::Create(const std::string&) { return kNone; }
 int File::OpenFolder(const std::string&) { return kNone; }
 int File::Close() { return 0; }
 int File::Look(FileFacts&) const { return kNone; }
 int File::ReadAt(uint64_t, std::span<std::byte>, size_t&) const { return kNone; }
+int File::Read(std::span<std::byte>, size_t&) { return kNone; }
 int File::Write(std::span<const std::byte>, uint64_t&) { return kNone; }
 int File::Shorten(uint64_t) { return kNone; }
 int File::Permit(uint32_t) { return kNone; }
@@ -30,6 +36,7 @@ bool File::IsAt(const std::string&) const { return false; }
 int Synchronise(int) { return kNone; }
 int FollowLink(const std::string&, bool&, std::string&) { return kNone; }
 int Rename(const std::string&, const std::string&) { return kNone; }
+int MayWriteTo(const std::string&) { return kNone; }
 void Remove(const char*) {}
 
 std::byte* MapPages(uint64_t bytes) {

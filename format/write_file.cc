@@ -20,9 +20,10 @@ Status WriteFailed(const std::string& path, const std::string& where, const std:
 }
 
 std::string FolderOf(const std::string& path) {
-  const size_t slash = path.find_last_of('/');
+  const size_t slash = path.find_last_of(system::kSeparators);
   if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
+  const bool is_root = slash == 0 || path[slash - 1] == ':';  // "/", or "C:\\" of Windows
+  return path.substr(0, is_root ? slash + 1 : slash);
 }
 
 // Follows symbolic links from `path` to the `target` that will be replaced. If it exists, it must
@@ -33,7 +34,8 @@ Status ResolveTarget(const std::string& path, std::string& target,
   bool is_link = false;
   system::FileFacts facts;
   int reason = system::FollowLink(path, is_link, target);
-  if (reason == ENOENT && !is_link && !path.empty() && path.back() != '/') return {};
+  const bool is_folder = path.empty() || std::strchr(system::kSeparators, path.back()) != nullptr;
+  if (reason == ENOENT && !is_link && !is_folder) return {};
   if (reason == 0) reason = system::Look(target, facts);
   if (reason != 0) {
     return WriteFailed(path, "output", is_link ? "a symbolic link to a file" : "the name of a file",

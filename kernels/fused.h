@@ -11,7 +11,8 @@
 
 namespace kinglet {
 
-// For machines without the instruction, by two sums in double. The product is exact there. The sum
+// For machines without the instruction, and C libraries whose fmaf rounds twice, by two sums in
+// double. The product is exact there. The sum
 // is rounded to 53 bits, and rounding it again to float is wrong only where it lies halfway between
 // two floats and was rounded towards or away from that place. All such places have 28 zeros at the
 // end, denormal results too. There the error of the sum decides (TwoSum, Knuth): the last bit is
@@ -33,10 +34,10 @@ inline float FusedByDouble(float a, float b, float c) {
 }
 
 KINGLET_HOST_DEVICE inline float Fused(float a, float b, float c) {
-#if defined(__wasm__)
-  return FusedByDouble(a, b, c);
-#else
+#if defined(__GLIBC__) || defined(__aarch64__)
   return fmaf(a, b, c);
+#else
+  return FusedByDouble(a, b, c);
 #endif
 }
 inline double Fused(double a, double b, double c) { return std::fma(a, b, c); }

@@ -328,6 +328,7 @@ bool Arguments::parsed() const { return app_->parsed(); }
 
 ArgumentParser::ArgumentParser(const std::string& about, const std::string& name)
     : Arguments(nullptr), owned_(std::make_unique<CLI::App>(about, name)) {
+  owned_->allow_windows_style_options(false);  // /text is a path everywhere
   app_ = owned_.get();
   FoldHelp(80);
 }

@@ -1,9 +1,5 @@
 #include "tools/console.h"
 
-#include <fcntl.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -14,6 +10,7 @@
 
 #include "tools/interrupt.h"
 #include "tools/json_lines.h"
+#include "tools/system.h"
 #include "tools/token_text.h"
 
 namespace kinglet {
@@ -39,11 +36,6 @@ bool TerminalIsDumb() {
   return kind == nullptr || *kind == '\0' || std::string_view(kind) == "dumb";
 }
 
-size_t TerminalColumns(int descriptor) {
-  winsize size{};
-  return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : size_t{0};
-}
-
 }  // namespace
 
 void Output::Write(std::string_view text) {
@@ -55,7 +47,7 @@ void Output::Write(std::string_view text) {
 Status Output::Flush() {
   std::string_view rest = buffer_;
   while (status_.ok() && !rest.empty()) {
-    const ssize_t written = ::write(descriptor_, rest.data(), rest.size());
+    const int written = WriteSome(descriptor_, rest);
     if (written >= 0) {
       rest.remove_prefix(static_cast<size_t>(written));
     } else if (errno != EINTR || Interrupted()) {
@@ -70,25 +62,15 @@ Status Output::Flush() {
 
 Console DescribeConsole(Output& out) {
   Console console{out};
-  console.out_is_terminal = ::isatty(STDOUT_FILENO) == 1;
-  console.errors_are_terminal = ::isatty(STDERR_FILENO) == 1 && !TerminalIsDumb();
-  console.input_is_terminal = ::isatty(STDIN_FILENO) == 1;
+  console.out_is_terminal = IsTerminal(1);
+  console.errors_are_terminal = IsTerminal(2) && !TerminalIsDumb();
+  console.input_is_terminal = IsTerminal(0);
   const char* no_colour = std::getenv("NO_COLOR");
   console.colours =
       console.out_is_terminal && !TerminalIsDumb() && (no_colour == nullptr || *no_colour == '\0');
   console.utf8 = LocaleIsUtf8();
-  if (console.out_is_terminal) console.columns = TerminalColumns(STDOUT_FILENO);
+  if (console.out_is_terminal) console.columns = TerminalColumns(1);
   return console;
-}
-
-void ProtectStandardDescriptors() {
-  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
-    // open() returns the lowest free number, which is `descriptor`. The access mode is deliberately
-    // the wrong one, so that using the descriptor fails.
-    const int access = descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY;
-    if (::open("/dev/null", access) != descriptor) std::_Exit(1);
-  }
 }
 
 Progress::Progress(ProgressForm form, uint64_t total)

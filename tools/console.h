@@ -46,10 +46,6 @@ struct Console {
 };
 Console DescribeConsole(Output& out);
 
-// Opens unusable descriptors for those of 0 to 2 that are closed. Otherwise a file opened later
-// could get such a number, and then the text of the command.
-void ProtectStandardDescriptors();
-
 // How progress is shown on standard error: not at all, on a line of the terminal that is redrawn at
 // most five times a second, or as JSON Lines, {"progress":TEXT}: each text of Say, and once a
 // second the tokens done.

@@ -75,6 +75,7 @@ std::string TextReport(const std::string& path, const ModelFile& file, bool all_
 }
 
 Status Inspect(const InspectOptions& options, Console& console) {
+#if !defined(KINGLET_RUN_COMMAND)
   if (options.skeleton || IsCheckpointPath(options.path)) {
     const CheckpointView view = options.skeleton ? CheckpointView::kRecipeSkeleton
                                 : options.json   ? CheckpointView::kJson
@@ -84,6 +85,7 @@ Status Inspect(const InspectOptions& options, Console& console) {
     console.out.Write(escapes ? TerminalJson(report) : report);
     return Status();
   }
+#endif
   KINGLET_ASSIGN_OR_RETURN(const auto file, ModelFile::Open(options.path));
   console.out.Write(options.json ? InspectJson(*file)
                                  : TextReport(options.path, *file, options.all_layers));
@@ -103,8 +105,10 @@ Command AddInspect(Arguments& program) {
       .Placeholder("");
   inspect.AddFlag("--json", options->json, "print JSON Lines");
   inspect.AddFlag("--all", options->all_layers, "list equal layers one by one");
+#if !defined(KINGLET_RUN_COMMAND)
   inspect.AddFlag("--recipe-skeleton", options->skeleton,
                   "print a recipe for the checkpoint, to be completed (docs/RECIPES.md)");
+#endif
   inspect.Footer("Example:\n  kinglet inspect model.kgl\n  kinglet inspect model.pt");
   return {inspect, [] { return Status(); },
           [options](Console& console) { return Inspect(*options, console); }};

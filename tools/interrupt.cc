@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <csignal>
 
 #include "format/write_file.h"
@@ -17,8 +18,8 @@ namespace {
 volatile std::sig_atomic_t interrupted = 0;
 std::array<int, 2> wake = {-1, -1};  // a pipe: where it is read, where it is written
 
-volatile std::sig_atomic_t has_mode = 0;
-termios terminal_mode;
+std::atomic<void (*)()> restore_terminal = nullptr;
+static_assert(std::atomic<void (*)()>::is_always_lock_free);
 
 void Note(int /*signal*/) {
   interrupted = 1;
@@ -29,21 +30,13 @@ void Note(int /*signal*/) {
 // returns.
 void CleanUp(int signal) {
   RemoveTemporaryFiles();
-  RestoreTerminal();
+  if (void (*const restore)() = restore_terminal) restore();
   std::raise(signal);
 }
 
 }  // namespace
 
-void RestoreTerminalAtSignals(const termios& mode) {
-  terminal_mode = mode;
-  has_mode = 1;
-}
-
-void RestoreTerminal() {
-  if (has_mode != 0) ::tcsetattr(STDIN_FILENO, TCSANOW, &terminal_mode);
-  has_mode = 0;
-}
+void RestoreTerminalAtSignals(void (*restore)()) { restore_terminal = restore; }
 
 void CleanUpAtSignals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
@@ -66,11 +59,6 @@ void NoteInterrupts() {
 }
 
 bool Interrupted() { return interrupted != 0; }
-
-Status CheckInterrupt() {
-  if (!Interrupted()) return {};
-  return Status::Refusal(KINGLET_CANCELLED, "command", "signal", "to run to the end", "Ctrl-C");
-}
 
 Status WaitForInput(int descriptor) {
   if (wake[0] < 0) return {};

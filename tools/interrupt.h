@@ -3,8 +3,6 @@
 #ifndef KINGLET_TOOLS_INTERRUPT_H_
 #define KINGLET_TOOLS_INTERRUPT_H_
 
-#include <termios.h>
-
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -13,10 +11,9 @@ namespace kinglet {
 // end it. A signal that the program ignores stays ignored. Call once, before threads start.
 void CleanUpAtSignals();
 
-// From now on the signals of CleanUpAtSignals also give the terminal of standard input these modes.
-void RestoreTerminalAtSignals(const termios& mode);
-// Gives it these modes now, and no longer at signals.
-void RestoreTerminal();
+// From now on the signals of CleanUpAtSignals also call `restore`, unless it is null, which may do
+// only what POSIX allows in a handler.
+void RestoreTerminalAtSignals(void (*restore)());
 
 // Handles SIGINT: the first one is noted, a second one ends the program as without this call. Call
 // once, before threads start.
@@ -25,7 +22,10 @@ void NoteInterrupts();
 // Whether a SIGINT was noted.
 bool Interrupted();
 // KINGLET_CANCELLED if a SIGINT was noted.
-Status CheckInterrupt();
+inline Status CheckInterrupt() {
+  if (!Interrupted()) return {};
+  return Status::Refusal(KINGLET_CANCELLED, "command", "signal", "to run to the end", "Ctrl-C");
+}
 
 // Waits until the descriptor can be read. KINGLET_CANCELLED once a SIGINT was noted. Returns
 // immediately without NoteInterrupts.

@@ -1,7 +1,5 @@
 // The kinglet command: parses the command line, runs one subcommand, and turns its Status into
 // an exit status. 0: success; 1: failure; 2: wrong command line; 130 (128 + SIGINT): Ctrl-C.
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -17,6 +15,7 @@
 #include "tools/interrupt.h"
 #include "tools/nearest_word.h"
 #include "tools/program.h"
+#include "tools/system.h"
 
 namespace kinglet {
 namespace {
@@ -82,10 +81,9 @@ int RunCommand(const Command& command, Console& console) {
   return Written(console.out, command.run(console));
 }
 
-[[gnu::noinline]] int Main(int argc, const char* const* argv) {
+[[gnu::noinline]] int Main(const std::vector<std::string>& given) {
   Program program;
-  const auto arguments =
-      WithoutHelpCommand({argv + std::min(argc, 1), argv + argc}, CommandNames(program));
+  const auto arguments = WithoutHelpCommand(given, CommandNames(program));
   if (!arguments.ok()) return Fail(arguments.status(), kUsage);
   std::vector<const char*> words = {"kinglet"};
   for (const std::string& word : *arguments) words.push_back(word.c_str());
@@ -98,7 +96,7 @@ int RunCommand(const Command& command, Console& console) {
   if (!text.ok()) return Fail(text.status(), kUsage);
   if (text->has_value()) {
     // Without arguments the help is a message about a wrong command line.
-    if (argc <= 1) return std::fputs((*text)->c_str(), stderr), kUsage;
+    if (given.empty()) return std::fputs((*text)->c_str(), stderr), kUsage;
     out.Write(**text);
     return Written(out, Status());
   }
@@ -113,14 +111,11 @@ int RunCommand(const Command& command, Console& console) {
 
 int main(int argc, char** argv) {
   const kinglet::FloatEnvironment environment;  // libraries' constructors may have changed it
-  kinglet::ProtectStandardDescriptors();
-  // Without the signal, a closed pipe is a write error like any other.
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // likewise for the file-size limit
+  kinglet::PrepareStandardStreams();
   kinglet::CleanUpAtSignals();
   try {
     try {
-      return kinglet::Main(argc, argv);
+      return kinglet::Main(kinglet::ArgumentWords(argc, argv));
     } catch (const std::bad_alloc&) {
       throw;
     } catch (const std::exception& error) {
@@ -130,7 +125,7 @@ int main(int argc, char** argv) {
     // Memory for the message may be missing too.
     constexpr std::string_view kLine =
         "kinglet: memory: command: expected enough memory, found none left\n";
-    static_cast<void>(::write(2, kLine.data(), kLine.size()) < 0);
+    kinglet::WriteSome(2, kLine);
   }
   return 1;
 }

@@ -37,6 +37,10 @@ Program::Program() : arguments("Convert, run and inspect compressed language mod
       commands.push_back(std::move(command));
     }
   };
+#if defined(KINGLET_RUN_COMMAND)
+  add("Run a model", {AddScore(arguments), AddPredict(arguments), AddGenerate(arguments)});
+  add("Look at a model, and measure", {AddInspect(arguments), AddBench(arguments)});
+#else
   add("Convert a checkpoint and look at the result",
       {AddConvert(arguments), AddInspect(arguments), AddVerify(arguments)});
   add("Run a model",
@@ -49,6 +53,7 @@ Program::Program() : arguments("Convert, run and inspect compressed language mod
                   AddDiff(arguments), AddTable(arguments)});
   add("Search and plan", {AddTuneCache(arguments), AddSensitivity(arguments), AddPlan(arguments),
                           AddFrontier(arguments)});
+#endif
 }
 
 std::vector<std::string> CommandNames(const Program& program) {

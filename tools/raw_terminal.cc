@@ -1,6 +1,5 @@
 #include "tools/raw_terminal.h"
 
-#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -14,16 +13,21 @@
 #include "format/utf8.h"
 #include "runtime/text/unicode_ranges.h"
 #include "tools/interrupt.h"
+#include "tools/system.h"
 #include "tools/token_text.h"
 
 namespace kinglet {
 namespace {
 
+// The terminal's modes before they were changed.
+termios modes_before;
+
+void RestoreModes() { ::tcsetattr(STDIN_FILENO, TCSANOW, &modes_before); }
+
 // The window's columns that a line may use; a character in the last one would move the cursor.
 size_t UsableColumns() {
-  winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 79;
-  return std::max<size_t>(size.ws_col, 2) - 1;
+  const size_t columns = TerminalColumns(STDERR_FILENO);
+  return columns == 0 ? 79 : std::max<size_t>(columns, 2) - 1;
 }
 
 // Characters of Asia and symbols take two columns, marks none.
@@ -69,7 +73,8 @@ Result<RawTerminal> RawTerminal::Open() {
     return Status::Refusal(KINGLET_IO_ERROR, "type", "standard input and standard error",
                            "a terminal, or --simulate TEXT", "something else");
   }
-  RestoreTerminalAtSignals(mode);
+  modes_before = mode;
+  RestoreTerminalAtSignals(RestoreModes);
   // Output is processed as before. Ctrl-Z and Ctrl-\ would leave the terminal without its modes.
   mode.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | IEXTEN);
   mode.c_cc[VMIN] = 1;
@@ -86,7 +91,9 @@ RawTerminal::RawTerminal(RawTerminal&& other) noexcept
     : is_owner_(std::exchange(other.is_owner_, false)) {}
 
 RawTerminal::~RawTerminal() {
-  if (is_owner_) RestoreTerminal();
+  if (!is_owner_) return;
+  RestoreTerminalAtSignals(nullptr);
+  RestoreModes();
 }
 
 Result<std::optional<char>> RawTerminal::Byte() {

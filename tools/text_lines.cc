@@ -1,8 +1,5 @@
 #include "tools/text_lines.h"
 
-#include <termios.h>
-#include <unistd.h>
-
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -11,6 +8,7 @@
 #include "converters/texts/word_splitter.h"
 #include "format/message_text.h"
 #include "runtime/text/normaliser.h"
+#include "tools/system.h"
 #include "tools/words.h"
 
 namespace kinglet {
@@ -72,12 +70,6 @@ class LineReader final : public JsonEvents {
   int depth_ = 0;
 };
 
-// Whether the descriptor is a terminal in canonical mode (POSIX, General Terminal Interface).
-bool EditsLines(int descriptor) {
-  termios settings{};
-  return ::tcgetattr(descriptor, &settings) == 0 && (settings.c_lflag & tcflag_t{ICANON}) != 0;
-}
-
 std::optional<std::string> BytesOfHex(std::string_view digits) {
   if (digits.size() % 2 != 0) return std::nullopt;
   std::string bytes;
@@ -94,7 +86,7 @@ std::optional<std::string> BytesOfHex(std::string_view digits) {
 }  // namespace
 
 Status ForEachInputLine(const LineSink& sink) {
-  const bool hands_over = EditsLines(STDIN_FILENO);
+  const bool hands_over = EditsLines(0);
   std::string line;
   const auto take = [&](std::string_view piece) -> Status {
     for (size_t end = piece.find('\n'); end != piece.npos; end = piece.find('\n')) {

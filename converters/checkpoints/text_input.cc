@@ -1,9 +1,5 @@
 #include "converters/checkpoints/text_input.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -18,6 +14,7 @@
 #include "converters/checkpoints/foreign_file.h"
 #include "converters/checkpoints/npy.h"
 #include "converters/checkpoints/unpacker.h"
+#include "format/system.h"
 #include "runtime/text/plain_text.h"
 
 namespace kinglet {
@@ -28,25 +25,23 @@ constexpr const char* kSaveIt = " (save it in a file first)";
 
 std::string SystemText(int error) { return std::generic_category().message(error); }
 
-bool IsPipe(mode_t mode) { return S_ISFIFO(mode) || S_ISSOCK(mode); }
+bool IsPipe(const system::FileFacts& facts) {
+  return facts.kind == system::FileKind::kPipe || facts.kind == system::FileKind::kSocket;
+}
 
 // The kind of an input that never ends or is not text; "" for anything else.
-std::string WrongPlace(int descriptor, const struct stat& info) {
-  if (S_ISDIR(info.st_mode)) return "a folder";
-  if (S_ISBLK(info.st_mode)) return "a device";
-  if (!S_ISCHR(info.st_mode) || ::isatty(descriptor) != 0) return "";
-  struct stat nothing = {};
-  const bool is_empty = ::stat("/dev/null", &nothing) == 0 && nothing.st_rdev == info.st_rdev;
-  return is_empty ? "" : "a device";
+std::string WrongPlace(const system::FileFacts& facts) {
+  if (facts.kind == system::FileKind::kFolder) return "a folder";
+  return facts.kind == system::FileKind::kDevice ? "a device" : "";
 }
 
 // Whether the process reads this pipe for the first time. A pipe that was read to its end would
 // look like an empty text.
-bool IsFirstReading(const struct stat& info) {
+bool IsFirstReading(const system::FileFacts& facts) {
   static std::mutex mutex;
-  static std::set<std::pair<dev_t, ino_t>> pipes;
+  static std::set<std::pair<uint64_t, uint64_t>> pipes;
   const std::lock_guard lock(mutex);
-  return pipes.emplace(info.st_dev, info.st_ino).second;
+  return pipes.insert(facts.identity).second;
 }
 
 }  // namespace
@@ -54,9 +49,9 @@ bool IsFirstReading(const struct stat& info) {
 std::string InputName(const std::string& name) { return name == "-" ? "standard input" : name; }
 
 Status RefusePipe(const std::string& asker, const std::string& name) {
-  struct stat info = {};
+  system::FileFacts facts;
   const bool is_input = name == "-";
-  if (!is_input && (::stat(name.c_str(), &info) != 0 || !IsPipe(info.st_mode))) return {};
+  if (!is_input && (system::Look(name, facts) != 0 || !IsPipe(facts))) return {};
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, asker, name, "a file, as it is read twice",
                          std::string(is_input ? "standard input" : "a pipe") + kSaveIt);
 }
@@ -65,7 +60,7 @@ struct TextInput::Contents {
   std::string name, shown_name;
   InputForm form;
   Wait wait;
-  int descriptor = -1;
+  system::File file;
 
   std::vector<char> read = std::vector<char>(kReadBytes);
   std::string head;  // the bytes that were read to determine the kind
@@ -80,25 +75,19 @@ struct TextInput::Contents {
 
   PlainPieces plain;
 
-  Contents() = default;
-  Contents(const Contents&) = delete;
-  Contents& operator=(const Contents&) = delete;
-  ~Contents() {
-    if (descriptor >= 0) ::close(descriptor);
-  }
-
-  // The bytes of one read(2); "" at the end.
+  // The bytes of one system::File::Read; "" at the end.
   Result<std::string_view> ReadSome() {
     while (true) {
-      if (wait) KINGLET_RETURN_IF_ERROR(wait(descriptor));
-      const ssize_t got = ::read(descriptor, read.data(), read.size());
-      if (got >= 0) {
-        offset += static_cast<uint64_t>(got);
-        return std::string_view(read.data(), static_cast<size_t>(got));
+      if (wait) KINGLET_RETURN_IF_ERROR(wait(file.number()));
+      size_t got = 0;
+      const int reason = file.Read(std::as_writable_bytes(std::span(read)), got);
+      if (reason == EINTR) continue;
+      if (reason == 0) {
+        offset += got;
+        return std::string_view(read.data(), got);
       }
-      if (errno == EINTR) continue;
       return Status::Refusal(KINGLET_IO_ERROR, shown_name, "byte " + std::to_string(offset),
-                             "readable bytes", SystemText(errno));
+                             "readable bytes", SystemText(reason));
     }
   }
 
@@ -185,24 +174,24 @@ Result<TextInput> TextInput::Open(const std::string& name, InputForm form, Wait 
   contents->shown_name = InputName(name);
   contents->form = form;
   contents->wait = std::move(wait);
-  contents->descriptor = name == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-                                     : ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+  system::File& file = contents->file;
+  int reason = name == "-" ? file.OpenStandardInput() : file.OpenStream(name);
   const auto refuse = [&](StatusCode code, const std::string& expected, const std::string& found) {
     return Status::Refusal(code, contents->shown_name, "open", expected, found);
   };
-  if (contents->descriptor < 0) {
-    const int error = errno;
-    return refuse(error == ENOENT || error == ENOTDIR ? KINGLET_NOT_FOUND : KINGLET_IO_ERROR,
-                  "a readable file", SystemText(error));
+  if (reason != 0) {
+    return refuse(reason == ENOENT || reason == ENOTDIR ? KINGLET_NOT_FOUND : KINGLET_IO_ERROR,
+                  "a readable file", SystemText(reason));
   }
-  struct stat info = {};
-  if (::fstat(contents->descriptor, &info) != 0) {
-    return refuse(KINGLET_IO_ERROR, "a readable file", SystemText(errno));
-  }
-  const std::string wrong = WrongPlace(contents->descriptor, info);
+  system::FileFacts facts;
+  reason = file.Look(facts);
+  if (reason != 0) return refuse(KINGLET_IO_ERROR, "a readable file", SystemText(reason));
+  const std::string wrong = WrongPlace(facts);
   if (!wrong.empty()) return refuse(KINGLET_IO_ERROR, "a file or a pipe", wrong);
-  const bool read_once = IsPipe(info.st_mode) || (name == "-" && !S_ISCHR(info.st_mode));
-  if (read_once && !IsFirstReading(info)) {
+  const bool is_character =
+      facts.kind == system::FileKind::kTerminal || facts.kind == system::FileKind::kNothing;
+  const bool read_once = IsPipe(facts) || (name == "-" && !is_character);
+  if (read_once && !IsFirstReading(facts)) {
     return refuse(KINGLET_IO_ERROR, "a file, as it is read twice",
                   std::string("a pipe that was read before") + kSaveIt);
   }
@@ -236,11 +225,11 @@ Result<std::string> ReadWholeText(const std::string& name, InputForm form) {
   };
   try {
     KINGLET_ASSIGN_OR_RETURN(TextInput input, TextInput::Open(name, form));
-    struct stat info = {};
-    const bool is_file = name != "-" && ::stat(name.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+    system::FileFacts facts;
+    const bool is_file =
+        name != "-" && system::Look(name, facts) == 0 && facts.kind == system::FileKind::kRegular;
     // The size of a plain file is known.
-    const uint64_t limit =
-        std::max(kMaxWholeBytes, is_file ? static_cast<uint64_t>(info.st_size) : 0);
+    const uint64_t limit = std::max(kMaxWholeBytes, is_file ? facts.bytes : 0);
     std::string whole;
     while (true) {
       KINGLET_ASSIGN_OR_RETURN(const std::string_view piece, input.Next());

@@ -26,7 +26,7 @@ enum class InputForm : uint8_t {
 // and for zstd a window of at most 128 MiB.
 class TextInput {
  public:
-  // Called before each read(2), with its descriptor; an error ends the reading.
+  // Called before bytes are read, with the descriptor; an error ends the reading.
   using Wait = std::function<Status(int descriptor)>;
 
   // A pipe or socket, whatever its name, can be opened once: the bytes that were read are gone.

@@ -1,8 +1,10 @@
 #include "converters/checkpoints/unpacker.h"
 
 #include <zlib.h>
+#if __has_include(<zstd.h>)
 #include <zstd.h>
 #include <zstd_errors.h>
+#endif
 
 #include <new>
 #include <utility>
@@ -78,6 +80,7 @@ class GzipUnpacker final : public Unpacker {
   size_t members_ = 0;
 };
 
+#if __has_include(<zstd.h>)
 class ZstdUnpacker final : public Unpacker {
  public:
   ZstdUnpacker() : stream_(::ZSTD_createDStream()) {
@@ -114,6 +117,19 @@ class ZstdUnpacker final : public Unpacker {
   ZSTD_DStream* stream_;
   bool at_end_ = false;
 };
+#else
+// In builds for systems without the library.
+class ZstdUnpacker final : public Unpacker {
+ public:
+  Result<size_t> Unpack(std::string_view& /*packed*/, std::span<char> /*out*/) override {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "zstd", "unpacking",
+                           "text that is plain or packed by gzip (unpack it with `zstd -dc`)",
+                           "a build without the library of zstd");
+  }
+  bool at_end() const override { return true; }
+  std::string name() const override { return "zstd"; }
+};
+#endif
 
 }  // namespace
 

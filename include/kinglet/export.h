@@ -3,7 +3,13 @@
 #define KINGLET_EXPORT_H_
 
 // Marks what the shared library exports; everything else in it is hidden.
-#if defined(__GNUC__)
+#if defined(_WIN32)
+#if defined(KINGLET_EXPORTS)
+#define KINGLET_API __declspec(dllexport)
+#else
+#define KINGLET_API
+#endif
+#elif defined(__GNUC__)
 #define KINGLET_API __attribute__((visibility("default")))
 #else
 #define KINGLET_API

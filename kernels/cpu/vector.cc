@@ -22,31 +22,42 @@ VectorFunctions Functions(bool vnni) {
 #endif  // HWY_TARGET & KINGLET_VECTOR_TARGETS
 
 #if HWY_ONCE
-#include "hwy/targets.h"
-
 namespace kinglet::cpu {
+namespace {
+
+// Whether processor and system have an instruction set, as Highway's functions are compiled for it.
+#if HWY_ARCH_X86
+bool HasAvx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
+}
+[[maybe_unused]] bool HasAvx512() {
+  return HasAvx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+}
+#endif
+
+}  // namespace
 
 const VectorFunctions* FindVectorFunctions(Target target) {
 #if HWY_TARGETS & HWY_WASM & KINGLET_VECTOR_TARGETS
   static const VectorFunctions wasm = N_WASM::Functions(false);
   return target == Target::kWasm ? &wasm : nullptr;  // a module with others would not load
 #else
-  // Asking the processor takes microseconds on a virtual machine.
-  [[maybe_unused]] static const int64_t supported = hwy::SupportedTargets();
 #if HWY_TARGETS & HWY_NEON & KINGLET_VECTOR_TARGETS
   static const VectorFunctions neon = N_NEON::Functions(false);
-  if (target == Target::kNeon && (supported & HWY_NEON) != 0) return &neon;
+  if (target == Target::kNeon) return &neon;
 #endif
 #if HWY_TARGETS & HWY_AVX2
   static const VectorFunctions avx2 = N_AVX2::Functions(false);
-  if (target == Target::kAvx2 && (supported & HWY_AVX2) != 0) return &avx2;
+  if (target == Target::kAvx2 && HasAvx2()) return &avx2;
 #endif
 #if HWY_TARGETS & HWY_AVX3
   static const VectorFunctions avx512 = N_AVX3::Functions(false);
   static const VectorFunctions avx512_vnni = N_AVX3::Functions(true);
-  if (target == Target::kAvx512 && (supported & HWY_AVX3) != 0) return &avx512;
-  if (target == Target::kAvx512Vnni && (supported & HWY_AVX3) != 0 &&
-      __builtin_cpu_supports("avx512vnni")) {
+  if (target == Target::kAvx512 && HasAvx512()) return &avx512;
+  if (target == Target::kAvx512Vnni && HasAvx512() && __builtin_cpu_supports("avx512vnni")) {
     return &avx512_vnni;
   }
 #endif

@@ -2,7 +2,7 @@
 // other header of Highway.
 #ifndef KINGLET_KERNELS_CPU_VECTOR_TARGETS_H_
 #define KINGLET_KERNELS_CPU_VECTOR_TARGETS_H_
-
+#define HWY_IS_DEBUG_BUILD 0  // its assertions are in its library
 #include "hwy/detect_compiler_arch.h"
 
 // The instruction sets of kernels/cpu/vector.h, which have vectors and fused multiply-add (for

@@ -1,10 +1,11 @@
 #include "kernels/cuda/emulated_device.h"
 
-#include <cstdlib>
+#include <cstddef>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "kernels/cuda/operations.h"
@@ -98,11 +99,10 @@ class Emulated : public Device {
   uint32_t EnoughWorkItems() const override { return emulation_.enough_work_items; }
   DevicePeaks peaks() const override { return emulation_.peaks; }
   Result<std::byte*> Allocate(size_t bytes) override {
-    constexpr size_t kAlignment = 256;
     const std::lock_guard<std::mutex> lock(mutex_);
-    std::unique_ptr<void, decltype(&std::free)> memory(nullptr, &std::free);
+    std::unique_ptr<std::byte, Release> memory;
     if (bytes <= emulation_.memory_bytes - used_) {
-      memory.reset(std::aligned_alloc(kAlignment, (bytes / kAlignment + 1) * kAlignment));
+      memory.reset(static_cast<std::byte*>(::operator new(bytes, kAlignment, std::nothrow)));
     }
     if (memory == nullptr) {
       return Status::Refusal(KINGLET_OUT_OF_MEMORY, "cuda", "device memory",
@@ -111,19 +111,23 @@ class Emulated : public Device {
     }
     sizes_[memory.get()] = bytes;
     used_ += bytes;
-    return static_cast<std::byte*>(memory.release());
+    return memory.release();
   }
   void Free(std::byte* memory) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     used_ -= sizes_[memory];
     sizes_.erase(memory);
-    std::free(memory);
+    Release()(memory);
   }
   Result<std::unique_ptr<Queue>> CreateQueue() override {
     return std::unique_ptr<Queue>(std::make_unique<EmulatedQueue>(emulation_));
   }
 
  private:
+  static constexpr std::align_val_t kAlignment{256};
+  struct Release {
+    void operator()(std::byte* memory) const { ::operator delete(memory, kAlignment); }
+  };
   Emulation emulation_;
   mutable std::mutex mutex_;
   uint64_t used_ = 0;

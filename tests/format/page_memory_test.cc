@@ -1,7 +1,6 @@
 #include "format/page_memory.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -9,10 +8,12 @@
 #include <string>
 #include <utility>
 
+#include "format/system.h"
+
 namespace kinglet::page_memory_test {
 namespace {
 
-const auto kPage = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+const uint64_t kPage = system::PageBytes();
 
 // Resident bytes of this process, as the system reports them.
 uint64_t ResidentBytes() {
@@ -57,6 +58,7 @@ TEST(PageMemory, ReleasedPagesLeaveTheProcess) {
   PageMemory memory(kBytes);
   std::fill(memory.bytes().begin(), memory.bytes().end(), std::byte{1});
   const uint64_t before = ResidentBytes();
+  if (before == 0) GTEST_SKIP() << "needs /proc";
   EXPECT_EQ(memory.Release(memory.bytes().first(kBytes / 2)), kBytes / 2);
   EXPECT_LT(ResidentBytes(), before - kBytes / 4);
   EXPECT_EQ(memory.bytes()[kBytes / 2], std::byte{1});

@@ -12,7 +12,7 @@ import sys
 # Of the system's C and C++.
 SYSTEM = re.compile(r"^(libc|libm|libstdc\+\+|libgcc_s|libpthread|libdl|librt|ld-linux.*|"
                     r"libasan|libubsan|libtsan|libkinglet|libcudart)\.so")
-OWNERS = {"libzip": "libzip", "libyaml-cpp": "yaml-cpp", "libhwy": "Highway", "libz": "zlib",
+OWNERS = {"libzip": "libzip", "libyaml-cpp": "yaml-cpp", "libz": "zlib",
           "libzstd": "Zstandard"}
 
 

@@ -55,7 +55,7 @@ BACKTICKED = re.compile(r"`([^`\s]+)`")
 SYMBOL = re.compile(r"\(((?:`\w+`(?:, )?)+)\)")  # (`Name`, `Other`) after a path
 BRANCH = re.compile(r"(  )?([\w.]+)/ ")  # a line of the tree of modules
 SHOWN_PARTS = ("tools", "converters", "runtime", "kernels")  # whose folders the tree shows, all of them
-OTHER_SYSTEM = re.compile(r"^format/system_(wasm|windows)\.cc$")  # instead of system_posix.cc
+OTHER_SYSTEM = re.compile(r"^(format|tools)/system_(wasm|windows)\.cc$")  # instead of system_posix.cc
 NO_PROGRAM = re.compile(r"\.(h|md|txt)$|(_rows|_measure|_report)\.cc$")
 # "folder/file.ext", perhaps with * for several files.
 FILE_PATH = re.compile(r"(?:[\w.*-]+/)+[\w.*-]+\.[a-z]+$")

@@ -1,7 +1,5 @@
 #include "tests/support/long_life.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "converters/splitmix.h"
+#include "format/system.h"
 #include "runtime/session.h"
 
 namespace kinglet {
@@ -25,7 +24,7 @@ uint64_t ResidentMemory() {
   std::ifstream file("/proc/self/statm");
   uint64_t pages = 0, resident = 0;
   file >> pages >> resident;
-  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return resident * system::PageBytes();
 }
 
 using Text = std::vector<uint32_t>;

@@ -3,11 +3,11 @@
 #define KINGLET_TESTS_SUPPORT_TEMPORARY_FOLDER_H_
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -18,8 +18,9 @@ namespace kinglet {
 // A folder that is removed, with its files, when this object ends.
 class TemporaryFolder {
  public:
-  TemporaryFolder() : path_(testing::TempDir() + "kinglet_XXXXXX") {
-    EXPECT_NE(::mkdtemp(path_.data()), nullptr);
+  TemporaryFolder()
+      : path_(testing::TempDir() + "kinglet_" + std::to_string(std::random_device()())) {
+    EXPECT_TRUE(std::filesystem::create_directory(path_)) << path_;
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

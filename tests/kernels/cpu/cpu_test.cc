@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/cpu/bind.h"
+#include "tests/support/environment_variable.h"
 #include "tests/support/op_cases.h"
 
 namespace kinglet::cpu::cpu_test {
@@ -17,15 +18,9 @@ class Environment {
  public:
   explicit Environment(const char* value) {
     if (const char* before = std::getenv("KINGLET_CPU")) before_ = before;
-    setenv("KINGLET_CPU", value, 1);
+    SetVariable("KINGLET_CPU", value);
   }
-  ~Environment() {
-    if (before_.empty()) {
-      unsetenv("KINGLET_CPU");
-    } else {
-      setenv("KINGLET_CPU", before_.c_str(), 1);
-    }
-  }
+  ~Environment() { SetVariable("KINGLET_CPU", before_.c_str()); }
 
  private:
   std::string before_;

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <cstdlib>
 #include <span>
 
 #include "format/digest.h"
 #include "kernels/cpu/cpu.h"
 #include "tests/runtime/compress/texts.h"
+#include "tests/support/environment_variable.h"
 
 namespace kinglet::compress::block_coder_test {
 namespace {
@@ -74,9 +74,9 @@ TEST(BlockCoder, TheBytesAreTheSameForEveryInstructionSet) {
   EXPECT_EQ(HexText(Digest64(std::as_bytes(std::span(all)))), "7bee8c26d5b99719");
   for (const cpu::Target target : cpu::SupportedTargets()) {
     const std::string name(cpu::TargetName(target));
-    setenv("KINGLET_CPU", name.c_str(), 1);
+    SetVariable("KINGLET_CPU", name.c_str());
     const auto model = TinyWords();
-    unsetenv("KINGLET_CPU");
+    SetVariable("KINGLET_CPU", "");
     const auto other = Start(model, {.lanes = static_cast<uint32_t>(texts.size())});
     EXPECT_EQ(CodeTogether(*model, *other, texts), expected) << name;
     EXPECT_EQ(RestoreTogether(*model, *other, expected, texts), texts) << name;

@@ -1,16 +1,15 @@
 #include "runtime/ngrams/ngram_model.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <random>
 
 #include "format/digest.h"
 #include "format/little_endian.h"
 #include "tests/runtime/ngrams/ngram_draft.h"
+#include "tests/support/temporary_folder.h"
 
 namespace kinglet::ngram_model_test {
 namespace {
@@ -176,10 +175,9 @@ TEST(NgramModel, TruncatedFilesAndOthersAreRefused) {
     ASSERT_FALSE(model.ok()) << size;
     EXPECT_EQ(model.status().code(), KINGLET_CORRUPT) << size;
   }
-  const auto path =
-      std::filesystem::temp_directory_path() / ("ngram_model_test." + std::to_string(::getpid()));
-  std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
+  const TemporaryFolder folder;
+  const std::string path =
+      folder.Write("model", {reinterpret_cast<const char*>(file.data()), file.size()});
   EXPECT_EQ(NgramModel::Open(path).value()->digest(),
             NgramModel::FromBytes(file).value()->digest());
   std::filesystem::remove(path);

@@ -1,7 +1,6 @@
 #include "runtime/typing/user_words_file.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -54,9 +53,9 @@ TEST(UserWordsFile, TruncatedAtAnyByteItOpensWithWhatWasWhole) {
     UserWords words;
     auto file = UserWordsFile::Open(path, words);
     ASSERT_TRUE(file.ok()) << file.status().message();
-    struct stat facts {};
-    ASSERT_EQ(stat(path.c_str(), &facts), 0);
-    EXPECT_EQ(facts.st_mode & 0777, 0600u);
+    system::FileFacts facts;
+    ASSERT_EQ(system::Look(path, facts), 0);
+    EXPECT_EQ(facts.permissions, 0600u);
     sizes.push_back(FileBytes(path).size());
     for (const char* const word : {"kinglet", "wren", "caf\xC3\xA9", "kinglet", "Ringelnatz"}) {
       ASSERT_TRUE(file->Append({"the", word, 1, words.next_use()}).ok());
