@@ -121,7 +121,8 @@ KINGLET_API kinglet_status kinglet_typing_prepare(kinglet_typing* typing, kingle
 // kinglet_typing_kind) for k. All may be NULL. `*count`, `*needed` (bytes of the texts) and
 // `*complete` (0 if the deadline ended the search), where not NULL, are written also when the call
 // fails with KINGLET_BUFFER_TOO_SMALL.
-// The lane's stream does not change. To try missing spaces the decoder makes a session of one lane.
+// To try missing spaces the lane reads one token more and takes it back; its stream is the same
+// afterwards.
 // kinglet_session_cancel stops the call.
 // Errors: KINGLET_INVALID_ARGUMENT (a cost that is negative or NaN, more than 64 touches, begins
 // that descend, a character that is no code point, unknown capitals), KINGLET_BUFFER_TOO_SMALL,

@@ -7,8 +7,8 @@
 namespace kinglet::typing {
 namespace {
 
-// Contexts with one more word that are kept.
-constexpr size_t kContextsKept = 8;
+// Contexts with one more word that are kept, 4 bytes for each word.
+constexpr size_t kContextsKept = 3;
 
 bool Precedes(const TypingCandidate& a, const TypingCandidate& b) {
   if (a.score() != b.score()) return a.score() > b.score();
@@ -18,12 +18,11 @@ bool Precedes(const TypingCandidate& a, const TypingCandidate& b) {
 }  // namespace
 
 TypingDecoder::TypingDecoder(std::shared_ptr<const TypingVocabulary> words)
-    : words_(std::move(words)), user_(words_), scores_(words_->trie().entries()) {
-  if (!words_->has_joining()) return;
-  joining_ = EntryScores(words_->trie().entries());
-  for (uint32_t entry = 0; entry < words_->trie().entries(); ++entry) {
-    joining_.scores()[entry] = words_->Joins(entry) ? 0 : static_cast<float>(-kNever);
-  }
+    : words_(std::move(words)),
+      user_(words_),
+      by_id_(words_->model().vocabulary_size()),
+      scores_(words_->trie().entries()),
+      joining_(words_->joining_trie().entries()) {
   joining_.Finish();
 }
 
@@ -61,17 +60,14 @@ void TypingDecoder::SetWeights(const TypingWeights& weights) {
 
 Status TypingDecoder::Predict(WordPredictor& predictor) {
   if (version_ != 0 && version_ == predictor.version()) return {};
-  version_ = mixed_version_ = 0;
-  next_.resize(words_->model().vocabulary_size());
-  KINGLET_RETURN_IF_ERROR(predictor.Next(next_));
+  version_ = 0;
+  KINGLET_RETURN_IF_ERROR(predictor.Next(by_id_));
   version_ = predictor.version();
   return {};
 }
 
 Status TypingDecoder::Prepare(WordPredictor& predictor) {
-  KINGLET_RETURN_IF_ERROR(Predict(predictor));
-  MixNext(mixed_before_);
-  return {};
+  return MixNext(predictor, mixed_before_);
 }
 
 TypingDecoder::Mix TypingDecoder::MixAfter(std::string_view before) const {
@@ -80,36 +76,42 @@ TypingDecoder::Mix TypingDecoder::MixAfter(std::string_view before) const {
           user_.words().Probabilities(TextOf(LowerLetters(before)))};
 }
 
-void TypingDecoder::Score(std::span<const float> by_id, const Mix& mix, EntryScores& out) const {
-  const WordTrie& trie = words_->trie();
+void TypingDecoder::Score(const Mix& mix, EntryScores& out) const {
+  const std::span<const uint32_t> ids = words_->trie().values();
   const std::span<float> scores = out.scores();
   const auto log_network = static_cast<float>(std::log(mix.network));
-  for (uint32_t entry = 0; entry < trie.entries(); ++entry) {
-    const bool counts = is_left_out_.empty() || !is_left_out_[entry];
-    scores[entry] = counts ? by_id[trie.value(entry)] + log_network : static_cast<float>(-kNever);
+  for (size_t entry = 0; entry < ids.size(); ++entry) {
+    scores[entry] = by_id_[ids[entry]] + log_network;
   }
-  if (mix.user == 0) return;
   for (const auto& [entry, number] : user_.listed()) {
-    if (mix.p[number] == 0 || scores[entry] == static_cast<float>(-kNever)) continue;
+    if (mix.user == 0 || mix.p[number] == 0) continue;
     scores[entry] = static_cast<float>(
         std::log(std::exp(static_cast<double>(scores[entry])) + mix.user * mix.p[number]));
   }
+  for (size_t entry = 0; entry < is_left_out_.size(); ++entry) {
+    if (is_left_out_[entry]) scores[entry] = static_cast<float>(-kNever);
+  }
 }
 
-void TypingDecoder::MixNext(const std::string& before) {
-  if (mixed_version_ == user_.version() && mixed_before_ == before) return;
-  mixed_version_ = 0;  // until all is there
+Status TypingDecoder::MixNext(WordPredictor& predictor, const std::string& before) {
+  const uint64_t context = predictor.version();
+  if (context != 0 && mixed_context_ == context && mixed_version_ == user_.version() &&
+      mixed_before_ == before) {
+    return {};
+  }
+  mixed_context_ = mixed_version_ = 0;  // until all is there
+  KINGLET_RETURN_IF_ERROR(Predict(predictor));
   mixed_before_ = before;
   user_.Update();
   after_.clear();
   first_words_.clear();
   const Mix mix = MixAfter(before);
-  Score(next_, mix, scores_);
-  for (uint32_t entry = 0; words_->has_joining() && entry < words_->trie().entries(); ++entry) {
-    if (words_->Joins(entry)) scores_.scores()[entry] = static_cast<float>(-kNever);
+  Score(mix, scores_);
+  for (const uint32_t entry : words_->joining()) {
+    scores_.scores()[entry] = static_cast<float>(-kNever);
   }
   scores_.Finish();
-  const double unknown = words_->unknown() ? std::exp(double{next_[*words_->unknown()]}) : 0;
+  const double unknown = words_->unknown() ? std::exp(double{by_id_[*words_->unknown()]}) : 0;
   log_unknown_ = std::log(mix.network * unknown + weights_.spelling);
   own_scores_ = EntryScores(user_.own().entries());
   for (uint32_t entry = 0; entry < user_.own().entries(); ++entry) {
@@ -119,7 +121,9 @@ void TypingDecoder::MixNext(const std::string& before) {
     own_scores_.scores()[entry] = static_cast<float>(counts ? std::log(p) : -kNever);
   }
   own_scores_.Finish();
+  mixed_context_ = context;
   mixed_version_ = user_.version();
+  return {};
 }
 
 Result<TypingParts> TypingDecoder::PartsOf(WordPredictor& predictor, std::string_view before,
@@ -128,11 +132,11 @@ Result<TypingParts> TypingDecoder::PartsOf(WordPredictor& predictor, std::string
   TypingParts parts = {0, 0, 0};
   const Letters lower = LowerLetters(word);
   if (const auto entry = words_->EntryOf(word)) {
-    parts.network = std::exp(double{next_[words_->trie().value(*entry)]});
+    parts.network = std::exp(double{by_id_[words_->trie().value(*entry)]});
   } else if (TextOf(lower) == word && !words_->IsListed(lower)) {
     parts.spelling = std::exp(words_->LogShareOfUnknown(lower));
     if (words_->unknown()) {
-      parts.network = std::exp(double{next_[*words_->unknown()]}) * parts.spelling;
+      parts.network = std::exp(double{by_id_[*words_->unknown()]}) * parts.spelling;
     }
   }
   const double share = user_.words().share();
@@ -146,24 +150,22 @@ Result<TypingParts> TypingDecoder::PartsOf(WordPredictor& predictor, std::string
 Result<const EntryScores*> TypingDecoder::ScoresAfter(WordPredictor& predictor, uint32_t id) {
   const auto place = std::find_if(after_.begin(), after_.end(),
                                   [id](const After& after) { return after.id == id; });
-  if (place != after_.end()) {
-    std::rotate(place, place + 1, after_.end());
-    return &after_.back().scores;
-  }
-  by_id_.resize(next_.size());
+  if (place != after_.end()) return &place->scores;
+  version_ = 0;
   KINGLET_RETURN_IF_ERROR(predictor.After(id, by_id_));
-  if (after_.size() == kContextsKept) {
-    std::rotate(after_.begin(), after_.begin() + 1, after_.end());
-  } else {
+  // More contexts than are kept take the last one's place, so that the others stay: one question
+  // asks for up to kFirstWords of them, and the next question for nearly the same.
+  if (after_.size() < kContextsKept) {
     after_.push_back({id, EntryScores(words_->trie().entries())});
   }
   EntryScores& made = after_.back().scores;
   after_.back().id = UINT32_MAX;  // until all scores are there
-  Score(by_id_, MixAfter(words_->Text(id)), made);
+  Score(MixAfter(words_->Text(id)), made);
+  std::vector<float> joining;
+  for (const uint32_t entry : words_->joining()) joining.push_back(made[entry]);
   const auto space = static_cast<float>(costs_.errors().missing_space);
-  for (uint32_t entry = 0; entry < words_->trie().entries(); ++entry) {
-    if (!words_->Joins(entry)) made.scores()[entry] -= space;
-  }
+  for (float& score : made.scores()) score -= space;
+  for (size_t i = 0; i < joining.size(); ++i) made.scores()[words_->joining()[i]] = joining[i];
   made.Finish();
   after_.back().id = id;
   return &made;
@@ -177,6 +179,8 @@ class TypingDecoder::Search {
 
   Result<TypingAnswer> Run() {
     decoder_.costs_.Set(words_.trie(), question_.touches, question_.errors);
+    decoder_.joining_costs_.Set(words_.joining_trie(), question_.touches, question_.errors);
+    decoder_.joining_costs_.TakeBounds(decoder_.costs_);
     OfferTyped();
     OfferWords();
     OfferUserWords();
@@ -303,8 +307,11 @@ class TypingDecoder::Search {
     WordQuestion question = Question(split, touches(), question_.is_finished, Capitals::kAsWritten);
     question.count = 1;
     question.lowest = lowest;
-    if (words_.has_joining()) {
-      for (const FoundWord& word : Find(decoder_.joining_, question)) best = word.score;
+    if (!words_.joining().empty()) {
+      for (const FoundWord& word :
+           FindIn(words_.joining_trie(), decoder_.joining_, decoder_.joining_costs_, question)) {
+        best = word.score;
+      }
       if (was_stopped_) return best;
     }
     if (question_.errors.missing_space == kNever) return best;
@@ -338,7 +345,7 @@ class TypingDecoder::Search {
       FoundWord word;
     };
     if (question_.count == 0 || decoder_.costs_.is_impossible()) return {};
-    const double space = words_.has_joining() ? 0 : question_.errors.missing_space;
+    const double space = !words_.joining().empty() ? 0 : question_.errors.missing_space;
     const double lowest =
         best_.empty() ? -kNever : std::max(Floor(), best_.front().score() - kNear);
     std::vector<First> firsts;
@@ -417,8 +424,7 @@ void TypingDecoder::KeepFirstWords(const TypingQuestion& question) {
 }
 
 Result<TypingAnswer> TypingDecoder::Find(WordPredictor& predictor, const TypingQuestion& question) {
-  KINGLET_RETURN_IF_ERROR(Predict(predictor));
-  MixNext(question.before);
+  KINGLET_RETURN_IF_ERROR(MixNext(predictor, question.before));
   KeepFirstWords(question);
   // Contexts with one more word have the cost of a missing space in them.
   if (question.errors.missing_space != costs_.errors().missing_space) after_.clear();

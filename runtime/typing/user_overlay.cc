@@ -99,13 +99,13 @@ void UserOverlay::Update() {
     is_renumbered_ = false;
     return;
   }
-  std::vector<std::pair<Letters, uint32_t>> words;
-  words.reserve(own);
+  WordList words;
   for (uint32_t number = 0; number < words_.count(); ++number) {
     if (is_listed_[number] || words_.uses(number) == 0) continue;
-    words.emplace_back(LowerLetters(words_.text(number)), number);
+    words.Add(LowerLetters(words_.text(number)), number);
   }
-  own_ = WordTrie(std::move(words));
+  words.Sort();
+  own_ = WordTrie(words);
   own_shares_.clear();
   for (const uint32_t number : own_.values()) {
     const std::string& text = words_.text(number);

@@ -40,21 +40,5 @@ TEST(SessionPredictor, ReadsAheadWithoutChangingTheLane) {
   EXPECT_NE(predictor.version(), version);
 }
 
-// Sessions that treat an empty cache differently do not share the stream that reads ahead.
-TEST(SessionPredictor, FollowsTheSessionsOptions) {
-  const auto model = Open(TinyMicronet(WholeOptions(true)), "cpu");
-  std::vector<float> found(model->vocabulary_size()), expected(model->vocabulary_size());
-  SessionPredictor predictor;
-  for (const EmptyCache empty : {EmptyCache::kReference, EmptyCache::kNormalised}) {
-    const auto session = Start(model, {.empty_cache = empty});
-    ASSERT_TRUE(session->StepToken(3).ok());
-    predictor.Use(*session, 0);
-    ASSERT_TRUE(predictor.After(4, found).ok());
-    ASSERT_TRUE(session->StepToken(4).ok());
-    ASSERT_TRUE(session->LogProbabilities(std::span<float>(expected)).ok());
-    EXPECT_EQ(found, expected);
-  }
-}
-
 }  // namespace
 }  // namespace kinglet::typing
