@@ -75,8 +75,10 @@ enum kinglet_typing_kind {
 // Creates a decoder of the model's words: the tokens with a letter or a digit that are no marks of
 // the training text (the unknown word, the end of a line, "<..>", "@-@"). On success the caller
 // owns *out and destroys it with kinglet_typing_destroy. The model may be closed before that.
-// Errors: KINGLET_UNSUPPORTED (ids only, no language model, tokens that are pieces of words, or a
-// small library, which lacks typing),
+// Of a model of pieces: the words that pieces of letters spell, found by a beam search that keeps 8
+// beginnings after each piece; so a word may be missing, and none lacks its space.
+// Errors: KINGLET_UNSUPPORTED (ids only, no language model, one that reads backward, or a small
+// library, which lacks typing),
 // KINGLET_OUT_OF_MEMORY (also beyond the model's memory limit, which counts the tree of words).
 KINGLET_API kinglet_status kinglet_typing_create(const kinglet_model* model, kinglet_typing** out);
 

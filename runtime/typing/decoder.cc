@@ -24,6 +24,7 @@ TypingDecoder::TypingDecoder(std::shared_ptr<const TypingVocabulary> words)
       scores_(words_->trie().entries()),
       joining_(words_->joining_trie().entries()) {
   joining_.Finish();
+  if (words_->pieces()) piece_search_.emplace(words_->pieces());
 }
 
 void TypingDecoder::SetBlocked(std::span<const std::string> words) {
@@ -152,7 +153,7 @@ Result<const EntryScores*> TypingDecoder::ScoresAfter(WordPredictor& predictor, 
                                   [id](const After& after) { return after.id == id; });
   if (place != after_.end()) return &place->scores;
   version_ = 0;
-  KINGLET_RETURN_IF_ERROR(predictor.After(id, by_id_));
+  KINGLET_RETURN_IF_ERROR(predictor.After({&id, 1}, by_id_));
   // More contexts than are kept take the last one's place, so that the others stay: one question
   // asks for up to kFirstWords of them, and the next question for nearly the same.
   if (after_.size() < kContextsKept) {
@@ -178,6 +179,7 @@ class TypingDecoder::Search {
       : decoder_(decoder), words_(*decoder.words_), predictor_(predictor), question_(question) {}
 
   Result<TypingAnswer> Run() {
+    if (decoder_.piece_search_) return RunWithPieces();
     decoder_.costs_.Set(words_.trie(), question_.touches, question_.errors);
     decoder_.joining_costs_.Set(words_.joining_trie(), question_.touches, question_.errors);
     decoder_.joining_costs_.TakeBounds(decoder_.costs_);
@@ -232,28 +234,35 @@ class TypingDecoder::Search {
   }
   std::vector<FoundWord> FindIn(const WordTrie& trie, const EntryScores& scores,
                                 const TouchCosts& costs, const WordQuestion& question) {
-    const auto stop = [this] {
-      if (!cancelled_.ok()) return true;
-      cancelled_ = predictor_.TakeCancellation();
-      return !cancelled_.ok() ||
-             (question_.deadline && std::chrono::steady_clock::now() >= *question_.deadline);
-    };
-    return decoder_.search_.Find(trie, scores, costs, question, stop, was_stopped_);
+    return decoder_.search_.Find(
+        trie, scores, costs, question, [this] { return Stops(); }, was_stopped_);
+  }
+  bool Stops() {
+    if (cancelled_.ok()) cancelled_ = predictor_.TakeCancellation();
+    return !cancelled_.ok() ||
+           (question_.deadline && std::chrono::steady_clock::now() >= *question_.deadline);
   }
 
-  void OfferTyped() {
+  // The cheapest character of each touch, and their cost; no letters if a touch has none.
+  Letters TypedLetters(double& cost) const {
     Letters letters;
-    double cost = 0;
+    cost = 0;
     for (size_t touch = 0; touch < touches(); ++touch) {
       const auto touched = question_.touches.at(touch);
-      if (touched.empty()) return;
+      if (touched.empty()) return {};
       const auto cheapest = std::min_element(
           touched.begin(), touched.end(),
           [](const TouchedCharacter& a, const TouchedCharacter& b) { return a.cost < b.cost; });
       letters += cheapest->character;
       cost += cheapest->cost;
     }
-    if (letters.empty() || cost == kNever) return;
+    return cost == kNever ? Letters() : letters;
+  }
+
+  void OfferTyped() {
+    double cost = 0;
+    const Letters letters = TypedLetters(cost);
+    if (letters.empty()) return;
     const std::string text = TextOf(letters);
     const Letters lower = LowerLetters(text);
     if (words_.IsListed(lower)) return;
@@ -299,6 +308,61 @@ class TypingDecoder::Search {
              {words_.unknown().value_or(0), 0}});
     }
   }
+
+  // --- of a model of pieces
+
+  Result<TypingAnswer> RunWithPieces() {
+    KINGLET_RETURN_IF_ERROR(decoder_.Predict(predictor_));
+    mix_ = decoder_.MixAfter(question_.before);
+    const PredictPieces predict = [this](std::span<const uint32_t> ids, std::span<float> out) {
+      return Pieces(ids, out);
+    };
+    const auto offer = [this](const FoundPieces& found) {
+      OfferPieces(found, TypingCandidate::Kind::kWord);
+    };
+    KINGLET_RETURN_IF_ERROR(decoder_.piece_search_->Find(
+        question_.touches, question_.errors, question_.is_finished, predict,
+        [this] { return Floor(); }, offer, [this] { return Stops(); }, was_stopped_));
+    KINGLET_RETURN_IF_ERROR(cancelled_);
+    if (!was_stopped_) KINGLET_RETURN_IF_ERROR(OfferTypedPieces());
+    OfferUserWords();
+    KINGLET_RETURN_IF_ERROR(cancelled_);
+    return TypingAnswer{std::move(best_), !was_stopped_};
+  }
+
+  Status Pieces(std::span<const uint32_t> ids, std::span<float> out) {
+    if (!ids.empty()) return predictor_.After(ids, out);
+    std::copy(decoder_.by_id_.begin(), decoder_.by_id_.end(), out.begin());
+    return {};
+  }
+
+  void OfferPieces(const FoundPieces& found, TypingCandidate::Kind kind) {
+    if (question_.count == 0 || !decoder_.IsAllowed(PlainLetters(found.text))) return;
+    double p = mix_.network * std::exp(found.log_probability);
+    if (const auto number = decoder_.user_.words().Find(found.text))
+      p += mix_.user * mix_.p[*number];
+    Offer({WithCapitals(found.text, question_.capitals), std::log(p), found.cost, kind, {0, 0}});
+  }
+
+  // The typed letters, as the tokenizer splits them.
+  Status OfferTypedPieces() {
+    double cost = 0;
+    const std::string text = TextOf(TypedLetters(cost));
+    if (text.empty() || -cost < Floor()) return {};
+    const ModelText& model_text = *words_.model().text();
+    const bool has_space = !model_text.tokenizer().drops_first_space();
+    KINGLET_ASSIGN_OR_RETURN(const TokenizedText tokens,
+                             model_text.Encode((has_space ? " " : "") + text));
+    std::vector<uint32_t> ids;
+    for (const auto& token : tokens.tokens) ids.push_back(token.id);
+    KINGLET_ASSIGN_OR_RETURN(const double log_probability,
+                             decoder_.piece_search_->LogProbability(
+                                 ids, [this](auto of, auto out) { return Pieces(of, out); }));
+    OfferPieces({text, log_probability, cost}, TypingCandidate::Kind::kTyped);
+    return {};
+  }
+
+  // --- two words
 
   // The best that second words from `split` on may add to a score of at least `lowest`: exact for
   // words that join, whose probability is at most 1; for others the estimate of kEstimate.
@@ -401,6 +465,7 @@ class TypingDecoder::Search {
   std::vector<TypingCandidate> best_;
   bool was_stopped_ = false;
   Status cancelled_;
+  Mix mix_ = {0, 0, {}};  // of a model of pieces
 };
 
 void TypingDecoder::KeepFirstWords(const TypingQuestion& question) {

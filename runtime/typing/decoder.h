@@ -14,6 +14,7 @@
 
 #include "kinglet/status.h"
 #include "runtime/typing/letters.h"
+#include "runtime/typing/piece_search.h"
 #include "runtime/typing/touches.h"
 #include "runtime/typing/typing_vocabulary.h"
 #include "runtime/typing/user_overlay.h"
@@ -29,8 +30,8 @@ class WordPredictor {
   virtual uint64_t version() const = 0;
   // out[id] becomes the log-probability that token `id` comes next.
   virtual Status Next(std::span<float> out) = 0;
-  // Like Next, after one more token.
-  virtual Status After(uint32_t id, std::span<float> out) = 0;
+  // Like Next, after one or more other tokens.
+  virtual Status After(std::span<const uint32_t> ids, std::span<float> out) = 0;
   // The error of a call that was cancelled, once.
   virtual Status TakeCancellation() { return {}; }
 };
@@ -115,7 +116,8 @@ class TypingDecoder {
   // character and they are no word of the vocabulary; and two words of the vocabulary without their
   // space, of which the first is one of the kFirstWords best words that end at a touch. Of
   // candidates that read alike the best counts. Equal scores are in the order of the words'
-  // letters. Errors: those of the predictor.
+  // letters. Of a model of pieces: the words that a PieceSearch finds, the typed letters, and the
+  // person's words; no two words. Errors: those of the predictor.
   Result<TypingAnswer> Find(WordPredictor& predictor, const TypingQuestion& question);
   // Computes what Find needs about the context, so that the next call takes less time.
   Status Prepare(WordPredictor& predictor);
@@ -153,6 +155,7 @@ class TypingDecoder {
   UserOverlay user_;
   TypingWeights weights_;
   WordSearch search_;
+  std::optional<PieceSearch> piece_search_;  // of a model of pieces
   TouchCosts costs_;
   // What the predictor answered last, and the context after which that comes next; 0 for none.
   std::vector<float> by_id_;

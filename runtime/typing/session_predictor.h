@@ -19,8 +19,8 @@ class SessionPredictor : public WordPredictor {
 
   uint64_t version() const override { return session_->version(lane_); }
   Status Next(std::span<float> out) override { return session_->LogProbabilities(out, lane_); }
-  Status After(uint32_t id, std::span<float> out) override {
-    return session_->LogProbabilitiesAfter(id, out, lane_);
+  Status After(std::span<const uint32_t> ids, std::span<float> out) override {
+    return session_->LogProbabilitiesAfter(ids, out, lane_);
   }
   Status TakeCancellation() override { return session_->TakeCancellation("typing"); }
 

@@ -23,6 +23,13 @@ bool IsTyped(const std::string& text, const Letters& letters) {
          std::any_of(letters.begin(), letters.end(), IsWordLetter);
 }
 
+Status CheckAlphabet(const WordList& words) {
+  const size_t kinds = words.Alphabet().size();
+  if (kinds <= WordTrie::kMostLetterKinds) return {};
+  return RefuseModel("at most " + std::to_string(WordTrie::kMostLetterKinds) + " letters",
+                     std::to_string(kinds));
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const TypingVocabulary>> TypingVocabulary::Of(
@@ -32,9 +39,6 @@ Result<std::shared_ptr<const TypingVocabulary>> TypingVocabulary::Of(
   }
   if (model->vocabulary() == nullptr) {
     return RefuseModel("one whose file has the texts of words", "ids only");
-  }
-  if (model->text() != nullptr && model->text()->splits_words()) {
-    return RefuseModel("one whose tokens are words", "one of pieces of words");
   }
   if (model->text() != nullptr && model->text()->reads_backward()) {
     return RefuseModel("one that reads forward", "one that reads a text from its end");
@@ -46,12 +50,17 @@ Result<std::shared_ptr<const TypingVocabulary>> TypingVocabulary::Of(
         std::to_string(vocabulary.word_bytes()));
   }
   std::shared_ptr<TypingVocabulary> made(new TypingVocabulary);
-  KINGLET_ASSIGN_OR_RETURN(
-      made->memory_,
-      ClaimMemory(model->budget(), WordTrie::BytesOf(vocabulary.size(), vocabulary.word_bytes()),
-                  "typing", "words"));
+  const bool has_pieces = model->text() != nullptr && model->text()->splits_words();
+  uint64_t bytes = WordTrie::BytesOf(vocabulary.size(), vocabulary.word_bytes());
+  if (has_pieces) bytes = 2 * bytes + vocabulary.size() * sizeof(std::string);
+  KINGLET_ASSIGN_OR_RETURN(made->memory_, ClaimMemory(model->budget(), bytes, "typing", "words"));
   const SpecialTokens special = SpecialTokensOf(*model);
   made->unknown_ = special.unknown;
+  if (has_pieces) {
+    made->pieces_ = std::make_shared<PieceVocabulary>(*model);
+    made->model_ = std::move(model);
+    return std::shared_ptr<const TypingVocabulary>(std::move(made));
+  }
   WordList words, joining;
   words.Reserve(vocabulary.size(), vocabulary.word_bytes());
   std::vector<bool> joins(vocabulary.size());
@@ -65,11 +74,7 @@ Result<std::shared_ptr<const TypingVocabulary>> TypingVocabulary::Of(
     words.Add(letters, id);
     if (joins[id]) joining.Add(letters, id);
   }
-  const size_t kinds = words.Alphabet().size();
-  if (kinds > WordTrie::kMostLetterKinds) {
-    return RefuseModel("at most " + std::to_string(WordTrie::kMostLetterKinds) + " letters",
-                       std::to_string(kinds));
-  }
+  KINGLET_RETURN_IF_ERROR(CheckAlphabet(words));
   words.Sort();
   joining.Sort();
   made->letters_ = LetterModel(words);

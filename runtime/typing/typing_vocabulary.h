@@ -12,6 +12,7 @@
 #include "kinglet/status.h"
 #include "runtime/model.h"
 #include "runtime/typing/letter_model.h"
+#include "runtime/typing/piece_vocabulary.h"
 #include "runtime/typing/word_trie.h"
 
 namespace kinglet::typing {
@@ -21,10 +22,13 @@ namespace kinglet::typing {
 class TypingVocabulary {
  public:
   // Claims its memory from the model's limit. KINGLET_UNSUPPORTED for a model of ids only, with an
-  // encoder, or whose tokens are pieces of words; KINGLET_OUT_OF_MEMORY. Throws std::bad_alloc.
+  // encoder, or that reads backward; KINGLET_OUT_OF_MEMORY. Throws std::bad_alloc.
   static Result<std::shared_ptr<const TypingVocabulary>> Of(std::shared_ptr<const Model> model);
 
   const Model& model() const { return *model_; }
+  // The pieces of which words are made; null if tokens are words. With pieces there are no listed
+  // words.
+  const std::shared_ptr<const PieceVocabulary>& pieces() const { return pieces_; }
   const WordTrie& trie() const { return trie_; }  // its values are ids
   // Whether the entry's word joins the word before ('t), rather than being a word of its own.
   bool Joins(uint32_t entry) const { return !joins_.empty() && joins_[entry]; }
@@ -51,6 +55,7 @@ class TypingVocabulary {
 
   std::shared_ptr<const Model> model_;
   MemoryClaim memory_;
+  std::shared_ptr<const PieceVocabulary> pieces_;
   WordTrie trie_;
   std::vector<bool> joins_;  // by entry; empty if no word joins
   std::vector<uint32_t> joining_;

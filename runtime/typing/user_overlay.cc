@@ -110,7 +110,8 @@ void UserOverlay::Update() {
   for (const uint32_t number : own_.values()) {
     const std::string& text = words_.text(number);
     const Letters lower = LowerLetters(text);
-    const bool has_share = TextOf(lower) == text && !vocabulary_->IsListed(lower);
+    const bool has_share =
+        !vocabulary_->pieces() && TextOf(lower) == text && !vocabulary_->IsListed(lower);
     own_shares_.push_back(has_share ? vocabulary_->LogShareOfUnknown(lower)
                                     : -std::numeric_limits<double>::infinity());
   }
