@@ -10,39 +10,9 @@ enum { SHOWN = 3, ROOM = 1024, MOST_TOUCHES = 64 };
 
 // Ends this program if a call failed.
 static void check(kinglet_status status) {
-  if (status != KINGLET_OK) {
-    fprintf(stderr, "keyboard: %s: %s\n", kinglet_status_name(status), kinglet_error_message());
-    exit(1);
-  }
-}
-
-// Prints the candidates for the first `count` bytes of a word, which are ASCII.
-static void complete(kinglet_typing* typing, kinglet_session* session, const char* before,
-                     const char* word, uint32_t count) {
-  kinglet_typing_input input;
-  check(kinglet_typing_input_init(&input, sizeof input));
-  uint32_t begins[MOST_TOUCHES + 1] = {0}, characters[MOST_TOUCHES];
-  double costs[MOST_TOUCHES];
-  // A keyboard gives each touch the keys around it: distance^2 / (2 deviation^2) of each.
-  for (uint32_t i = 0; i < count; ++i) {
-    characters[i] = (unsigned char)word[i];
-    costs[i] = 0;
-    begins[i + 1] = i + 1;
-  }
-  input.touches = count;
-  input.begins = begins;
-  input.characters = characters;
-  input.costs = costs;
-  input.before = before;
-  input.deadline = 50000;  // microseconds
-  char texts[ROOM];
-  uint64_t offsets[SHOWN + 1];
-  uint32_t found = 0;
-  check(kinglet_typing_find(typing, session, 0, &input, SHOWN, texts, sizeof texts, NULL, offsets,
-                            NULL, NULL, NULL, &found, NULL));
-  printf("%-16.*s", (int)count, word);
-  for (uint32_t i = 0; i < found; ++i) printf("  %s", texts + offsets[i]);
-  printf("\n");
+  if (status == KINGLET_OK) return;
+  fprintf(stderr, "keyboard: %s: %s\n", kinglet_status_name(status), kinglet_error_message());
+  exit(1);
 }
 
 int main(int argc, char** argv) {
@@ -58,19 +28,40 @@ int main(int argc, char** argv) {
   check(kinglet_typing_create(model, &typing));
   check(kinglet_typing_open_words(typing, argv[2]));
   check(kinglet_session_step(session, 0, 0));  // a token before the sentence
-  const char* before = "";
+
+  // A keyboard gives each touch the keys around it: distance^2 / (2 deviation^2) of each. Here a
+  // touch is the letter itself, at no cost.
+  uint32_t begins[MOST_TOUCHES + 1] = {0}, characters[MOST_TOUCHES];
+  double costs[MOST_TOUCHES] = {0};
+  kinglet_typing_input input;
+  check(kinglet_typing_input_init(&input, sizeof input));
+  input.begins = begins;
+  input.characters = characters;
+  input.costs = costs;
+  input.before = "";
+  input.deadline = 50000;  // microseconds
   for (char* word = strtok(argv[3], " "); word != NULL; word = strtok(NULL, " ")) {
-    const size_t length = strlen(word);
+    const uint32_t length = (uint32_t)strlen(word);
     for (uint32_t count = 0; count < length && count < MOST_TOUCHES; ++count) {
-      complete(typing, session, before, word, count);
+      char texts[ROOM];
+      uint64_t offsets[SHOWN + 1];
+      uint32_t found = 0;
+      input.touches = count;
+      check(kinglet_typing_find(typing, session, 0, &input, SHOWN, texts, sizeof texts, NULL,
+                                offsets, NULL, NULL, NULL, &found, NULL));
+      printf("%-16.*s", (int)count, word);
+      for (uint32_t i = 0; i < found; ++i) printf("  %s", texts + offsets[i]);
+      printf("\n");
+      characters[count] = (unsigned char)word[count];  // ASCII
+      begins[count + 1] = count + 1;
     }
     uint32_t ids[MOST_TOUCHES];
     uint64_t tokens = 0;
     check(kinglet_model_tokenize(model, word, length, ids, NULL, MOST_TOUCHES, &tokens));
     for (uint64_t i = 0; i < tokens; ++i) check(kinglet_session_step(session, 0, ids[i]));
-    const kinglet_status learned = kinglet_typing_learn(typing, before, word);
+    const kinglet_status learned = kinglet_typing_learn(typing, input.before, word);
     if (learned != KINGLET_INVALID_ARGUMENT) check(learned);  // a dash is no word to learn
-    before = word;
+    input.before = word;
   }
   kinglet_typing_destroy(typing);
   kinglet_session_destroy(session);

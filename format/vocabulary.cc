@@ -97,7 +97,7 @@ Status RefuseVocabulary(StatusCode code, const std::string& where, const std::st
 }  // namespace
 
 uint64_t Vocabulary::HeldBytes(uint64_t size) {
-  return size * 2 * sizeof(uint32_t) + (size / kBucketWords + 1) * sizeof(uint32_t);
+  return size * sizeof(uint32_t) + (size / kBucketWords + 1) * sizeof(uint32_t);
 }
 
 Result<VocabularySegments> Vocabulary::Pack(std::span<const std::string> words) {
@@ -233,11 +233,9 @@ Status Vocabulary::ReadRanks() {
     return RefuseVocabulary(KINGLET_INVALID_MODEL, "ranks", "zeros after the last rank",
                             "set bits");
   }
-  rank_of_id_.resize(size);
-  UnpackUnsigned(ranks, bits, rank_of_id_);
   id_of_rank_.assign(size, kNone);
   for (uint32_t id = 0; id < size; ++id) {
-    const uint32_t rank = rank_of_id_[id];
+    const uint32_t rank = RankOfId(id);
     if (rank >= size || id_of_rank_[rank] != kNone) {
       return RefuseVocabulary(KINGLET_INVALID_MODEL, Numbered("ranks, id", id),
                               "a rank below " + std::to_string(size) + " of its own",
@@ -246,6 +244,16 @@ Status Vocabulary::ReadRanks() {
     id_of_rank_[rank] = id;
   }
   return {};
+}
+
+uint32_t Vocabulary::RankOfId(uint32_t id) const {
+  const int bits = RankBits(stored_.size);
+  if (bits == 0) return 0;
+  const uint64_t first = uint64_t{id} * static_cast<uint64_t>(bits), byte = first / 8;
+  uint64_t window = 0;  // a field of 32 bits lies in 5 bytes
+  std::memcpy(&window, stored_.ranks.data() + byte,
+              std::min<uint64_t>(5, stored_.ranks.size() - byte));
+  return static_cast<uint32_t>(window >> first % 8 & ((uint64_t{1} << bits) - 1));
 }
 
 Vocabulary::Reader::Reader(const Vocabulary& vocabulary, uint32_t rank)
@@ -263,7 +271,7 @@ std::string_view Vocabulary::Reader::Next() {
 }
 
 std::string Vocabulary::Word(uint32_t id) const {
-  const uint32_t rank = rank_of_id_[id];
+  const uint32_t rank = RankOfId(id);
   Reader reader(*this, rank);
   while (reader.rank() < rank) reader.Next();
   return std::string(reader.Next());

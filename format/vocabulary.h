@@ -2,8 +2,8 @@
 //
 // In the file the V words are sorted by bytes and front-coded in buckets: each word is stored as
 // the length of the prefix it shares with the word before, and the rest. A table of ceil(log2
-// V)-bit integers gives each id's rank in that order. In memory the words stay front-coded; a
-// look-up is a binary search over buckets and decodes at most one bucket. Words are byte strings,
+// V)-bit integers gives each id's rank in that order. In memory both stay as they are; a look-up is
+// a binary search over buckets and decodes at most one bucket. Words are byte strings,
 // usually UTF-8; no word is empty and no two are equal. Immutable; may be shared by threads.
 #ifndef KINGLET_FORMAT_VOCABULARY_H_
 #define KINGLET_FORMAT_VOCABULARY_H_
@@ -48,7 +48,7 @@ class Vocabulary {
   static Result<Vocabulary> FromSegments(uint32_t size, std::span<const std::byte> words,
                                          std::span<const std::byte> ranks);
 
-  uint32_t size() const { return static_cast<uint32_t>(rank_of_id_.size()); }
+  uint32_t size() const { return stored_.size; }
   const StoredVocabulary& stored() const { return stored_; }
   // Bytes of all words together: at most 32 times the segment, which has one complete word in each
   // bucket.
@@ -70,6 +70,7 @@ class Vocabulary {
   explicit Vocabulary(const StoredVocabulary& stored) : stored_(stored) {}
   Status ReadWords();
   Status ReadRanks();
+  uint32_t RankOfId(uint32_t id) const;
   std::string_view BucketHead(size_t bucket) const;
   // The number of words below `text` in byte order.
   uint32_t RankOf(std::string_view text) const;
@@ -77,7 +78,6 @@ class Vocabulary {
   StoredVocabulary stored_;
   uint64_t word_bytes_ = 0;
   std::vector<uint32_t> bucket_offsets_;  // where each bucket begins in stored_.words
-  std::vector<uint32_t> rank_of_id_;
   std::vector<uint32_t> id_of_rank_;
 };
 

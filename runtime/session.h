@@ -193,6 +193,10 @@ class Session {
   // out[id] = log p of every token; out.size() == vocabulary size. On ref64 the float form rounds.
   Status LogProbabilities(std::span<double> out, uint32_t lane = 0);
   Status LogProbabilities(std::span<float> out, uint32_t lane = 0);
+  // LogProbabilities after these tokens, which the lane then takes back: its stream and version do
+  // not change, but results of earlier queries are computed again. Errors: also those of StepToken.
+  Status LogProbabilitiesAfter(std::span<const uint32_t> ids, std::span<float> out,
+                               uint32_t lane = 0);
   // out[id] = p of every token: exp(log p), computed in the backend's real type; out.size() ==
   // vocabulary size. On ref64 the float form rounds.
   Status Probabilities(std::span<double> out, uint32_t lane = 0);

@@ -242,6 +242,39 @@ Status Session::LogProbabilities(std::span<double> out, uint32_t lane) {
   return WriteAll(out, Scale::kLogProbability, lane);
 }
 
+Status Session::LogProbabilitiesAfter(std::span<const uint32_t> ids, std::span<float> out,
+                                      uint32_t lane) {
+  KINGLET_RETURN_IF_ERROR(CheckHasToken(lane));
+  KINGLET_RETURN_IF_ERROR(
+      CheckSize("output of log-probabilities", out.size(), model().vocabulary_size()));
+  Lane& of_lane = contents_->lanes[lane];
+  const uint64_t version_before = of_lane.version;
+  const uint32_t token_before = of_lane.stream.last_token();
+  // The stream keeps a copy of what one token overwrites; on a device not even of that.
+  std::optional<State> state;
+  if (ids.size() != 1 || contents_->execution.device) {
+    KINGLET_ASSIGN_OR_RETURN(state, Save(lane));
+  }
+  Status status;
+  uint64_t stepped = 0;
+  for (; status.ok() && stepped < ids.size(); ++stepped) status = StepToken(ids[stepped], lane);
+  if (status.ok()) {
+    status = LogProbabilities(out, lane);
+  } else {
+    --stepped;  // the one that failed
+  }
+  if (stepped == 0) return status;
+  if (state) {
+    const Status restored = Restore(*state, lane);
+    if (status.ok()) status = restored;
+  } else {
+    of_lane.stream.Retract(token_before);
+    of_lane.Invalidate();
+  }
+  of_lane.version = version_before;
+  return status;
+}
+
 Status Session::LogProbabilities(std::span<float> out, uint32_t lane) {
   return WriteAll(out, Scale::kLogProbability, lane);
 }

@@ -8,6 +8,27 @@
 #include "runtime/text/model_text.h"
 
 namespace kinglet {
+namespace {
+
+// Whether a line begins after the token.
+bool StartsLine(const SpecialTokens& special, uint32_t id) {
+  return id == special.end_of_line || (id == special.begin && id != special.unknown);
+}
+
+}  // namespace
+
+Spelling Spellings::OfToken(const Model& model, const SpecialTokens& special, uint32_t id) {
+  if (id == special.end_of_line) return {"\n", true, true};
+  if (StartsLine(special, id)) return {"", true, true};
+  Spelling spelling = model.text() == nullptr ? Spelling{model.vocabulary()->Word(id), false, false}
+                                              : model.text()->Spell(id);
+  if (id == special.unknown) spelling.text.clear();
+  // People write a part that a word rule splits off a word together with that word.
+  if (model.text() != nullptr && model.text()->tokenizer().WritesTogether(spelling.text)) {
+    spelling.joins_before = true;
+  }
+  return spelling;
+}
 
 Result<Spellings> Spellings::Of(const Model& model) {
   if (model.vocabulary() == nullptr) {
@@ -34,20 +55,8 @@ Result<Spellings> Spellings::Of(const Model& model) {
     made.drops_spaces_ = model.text()->tokenizer().drops_first_spaces();
   }
   for (uint32_t id = 0; id < vocabulary.size(); ++id) {
-    Spelling spelling = {"", true, true};
-    const bool line_starts =
-        id == special.end_of_line || (id == special.begin && id != special.unknown);
-    if (id == special.end_of_line) {
-      spelling.text = "\n";
-    } else if (!line_starts) {
-      spelling = model.text() == nullptr ? Spelling{vocabulary.Word(id), false, false}
-                                         : model.text()->Spell(id);
-      if (id == special.unknown) spelling.text.clear();
-      // People write a part that a word rule splits off a word together with that word.
-      if (model.text() != nullptr && model.text()->tokenizer().WritesTogether(spelling.text)) {
-        spelling.joins_before = true;
-      }
-    }
+    Spelling spelling = OfToken(model, special, id);
+    const bool line_starts = StartsLine(special, id);
     if (!spelling.text.empty()) {
       (spelling.joins_before ? made.joining_ : made.spaced_).push_back(id);
     }

@@ -10,6 +10,7 @@
 
 #include "kinglet/status.h"
 #include "runtime/model.h"
+#include "runtime/special_tokens.h"
 #include "runtime/text/spelling.h"
 
 namespace kinglet {
@@ -29,6 +30,9 @@ class Spellings {
   // texts, because a file stores a beginning that consecutive words share only once.
   static constexpr uint64_t kMostBytes = uint64_t{64} << 20;
 
+  // What token `id` of a model with words adds, its end of a line included. `special` are the
+  // model's.
+  static Spelling OfToken(const Model& model, const SpecialTokens& special, uint32_t id);
   // Claims its memory from the model's limit. KINGLET_UNSUPPORTED for a model of ids only, or of
   // more than kMostBytes of text; KINGLET_OUT_OF_MEMORY. Throws std::bad_alloc.
   static Result<Spellings> Of(const Model& model);

@@ -120,6 +120,12 @@ void Stream::Undo() {
   if (device_ == nullptr) UndoTogether(1, undo_.data());
 }
 
+void Stream::Retract(uint32_t before) {
+  --position_;
+  last_token_ = before;
+  Undo();
+}
+
 void Stream::MarkWritten(const Write& write) {
   if (write.bytes == 0) return;
   const uint64_t last = (write.offset + write.bytes - 1) / StatePage::kBytes;

@@ -43,6 +43,9 @@ class Stream {
   StreamFrame Begin(uint32_t token);
   void Commit(uint32_t token);
   void Undo();
+  // Takes the last token back, after Commit and nothing else. `before` is the token before it. On
+  // a device its memory stays as it is. REQUIRES: position() > 1.
+  void Retract(uint32_t before);
 
   // Begin, Commit and Undo for tokens that go through the network together, on the host. The state
   // that the tokens overwrite is kept in BytesTogether(model, tokens) bytes at `kept`. CopyOwnState

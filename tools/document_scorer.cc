@@ -75,11 +75,9 @@ Result<DocumentScorer> DocumentScorer::Create(const std::shared_ptr<const Model>
 
 double DocumentScorer::SpellingOf(std::string_view word) {
   if (!letters_) {
-    std::vector<std::pair<typing::Letters, uint32_t>> words;
-    words.reserve(model_->vocabulary()->size());
-    model_->vocabulary()->ForEachWithPrefix("", [&](uint32_t id, std::string_view text) {
-      words.emplace_back(typing::LowerLetters(text), id);
-    });
+    typing::WordList words;
+    model_->vocabulary()->ForEachWithPrefix(
+        "", [&](uint32_t id, std::string_view text) { words.Add(typing::LowerLetters(text), id); });
     letters_.emplace(words);
   }
   return -letters_->LogProbability(typing::LowerLetters(word));

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <numbers>
-#include <vector>
 
 #include "converters/texts/text_size.h"
 #include "tools/loss_totals.h"
@@ -11,9 +10,9 @@ namespace kinglet {
 
 Result<FirstStage> FirstStage::Open(const std::string& path) {
   KINGLET_ASSIGN_OR_RETURN(auto model, NgramModel::Open(path));
-  std::vector<std::pair<typing::Letters, uint32_t>> words;
+  typing::WordList words;
   for (uint32_t id = 0; id < model->header().counts[0]; ++id) {
-    words.emplace_back(typing::LowerLetters(model->WordOf(id)), id);
+    words.Add(typing::LowerLetters(model->WordOf(id)), id);
   }
   return FirstStage(std::move(model), typing::LetterModel(words));
 }

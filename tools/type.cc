@@ -49,7 +49,9 @@ class SessionText : public TextPredictor {
   explicit SessionText(Session& session) : session_(session) { lane_.Use(session, 0); }
   uint64_t version() const override { return lane_.version(); }
   Status Next(std::span<float> out) override { return lane_.Next(out); }
-  Status After(uint32_t id, std::span<float> out) override { return lane_.After(id, out); }
+  Status After(std::span<const uint32_t> ids, std::span<float> out) override {
+    return lane_.After(ids, out);
+  }
   Status Step(uint32_t id) override { return session_.StepToken(id); }
 
  private:
@@ -64,7 +66,9 @@ class NgramText : public TextPredictor {
       : counts_(counts), is_trigram_(is_trigram), before_(begin), last_(begin) {}
   uint64_t version() const override { return version_; }
   Status Next(std::span<float> out) override { return Predict(before_, last_, out); }
-  Status After(uint32_t id, std::span<float> out) override { return Predict(last_, id, out); }
+  Status After(std::span<const uint32_t> ids, std::span<float> out) override {
+    return Predict(ids.size() > 1 ? ids[ids.size() - 2] : last_, ids.back(), out);
+  }
   Status Step(uint32_t id) override {
     before_ = std::exchange(last_, id);
     ++version_;

@@ -42,10 +42,16 @@ class WordsOfText {
     for (uint32_t entry = 0; entry < trie.entries(); ++entry) {
       kinds_[trie.value(entry)] = words.Joins(entry) ? Kind::kJoins : Kind::kWord;
     }
+    if (!words.pieces()) return;
+    begins_.resize(kinds_.size());
+    continues_.resize(kinds_.size());
+    for (const uint32_t id : words.pieces()->beginning().values()) begins_[id] = true;
+    for (const uint32_t id : words.pieces()->continuing().values()) continues_[id] = true;
   }
   // The word at a place of the text.
   IntendedWord At(const TokenSequence& sequence, size_t place, bool types_unlisted) const {
     const auto text = std::span(sequence.ids).subspan(place);
+    if (words_.pieces()) return WordOfPieces(text);
     if (kinds_[text[0]] != Kind::kWord) {
       const std::string_view typed = types_unlisted ? sequence.typed.At(place) : "";
       return {text.first(1), std::string(typing::UserWords::CanLearn(typed) ? typed : "")};
@@ -53,6 +59,18 @@ class WordsOfText {
     const bool joined = text.size() > 1 && kinds_[text[1]] == Kind::kJoins;
     IntendedWord word = {text.first(joined ? 2 : 1), ""};
     for (const uint32_t id : word.ids) word.text += words_.Text(id);
+    return word;
+  }
+  // A piece that begins a word, with those that continue it.
+  IntendedWord WordOfPieces(std::span<const uint32_t> text) const {
+    if (!begins_[text[0]]) return {text.first(1), ""};
+    const typing::PieceVocabulary& pieces = *words_.pieces();
+    IntendedWord word = {text.first(1), pieces.text(text[0])};
+    for (size_t i = 1; i < text.size() && pieces.MayContinue(text[i - 1]) && continues_[text[i]];
+         ++i) {
+      word.ids = text.first(i + 1);
+      word.text += pieces.text(text[i]);
+    }
     return word;
   }
   // What the word after these tokens follows.
@@ -66,6 +84,7 @@ class WordsOfText {
   enum class Kind : uint8_t { kNone, kWord, kJoins };
   const typing::TypingVocabulary& words_;
   std::vector<Kind> kinds_;
+  std::vector<bool> begins_, continues_;  // of pieces; empty if tokens are words
   const std::optional<uint32_t> end_of_line_;
 };
 

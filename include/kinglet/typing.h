@@ -75,8 +75,10 @@ enum kinglet_typing_kind {
 // Creates a decoder of the model's words: the tokens with a letter or a digit that are no marks of
 // the training text (the unknown word, the end of a line, "<..>", "@-@"). On success the caller
 // owns *out and destroys it with kinglet_typing_destroy. The model may be closed before that.
-// Errors: KINGLET_UNSUPPORTED (ids only, no language model, tokens that are pieces of words, or a
-// small library, which lacks typing),
+// Of a model of pieces: the words that pieces of letters spell, found by a beam search that keeps 8
+// beginnings after each piece; so a word may be missing, and none lacks its space.
+// Errors: KINGLET_UNSUPPORTED (ids only, no language model, one that reads backward, or a small
+// library, which lacks typing),
 // KINGLET_OUT_OF_MEMORY (also beyond the model's memory limit, which counts the tree of words).
 KINGLET_API kinglet_status kinglet_typing_create(const kinglet_model* model, kinglet_typing** out);
 
@@ -121,7 +123,8 @@ KINGLET_API kinglet_status kinglet_typing_prepare(kinglet_typing* typing, kingle
 // kinglet_typing_kind) for k. All may be NULL. `*count`, `*needed` (bytes of the texts) and
 // `*complete` (0 if the deadline ended the search), where not NULL, are written also when the call
 // fails with KINGLET_BUFFER_TOO_SMALL.
-// The lane's stream does not change. To try missing spaces the decoder makes a session of one lane.
+// To try missing spaces the lane reads one token more and takes it back; its stream is the same
+// afterwards.
 // kinglet_session_cancel stops the call.
 // Errors: KINGLET_INVALID_ARGUMENT (a cost that is negative or NaN, more than 64 touches, begins
 // that descend, a character that is no code point, unknown capitals), KINGLET_BUFFER_TOO_SMALL,

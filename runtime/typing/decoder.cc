@@ -7,8 +7,8 @@
 namespace kinglet::typing {
 namespace {
 
-// Contexts with one more word that are kept.
-constexpr size_t kContextsKept = 8;
+// Contexts with one more word that are kept, 4 bytes for each word.
+constexpr size_t kContextsKept = 3;
 
 bool Precedes(const TypingCandidate& a, const TypingCandidate& b) {
   if (a.score() != b.score()) return a.score() > b.score();
@@ -18,13 +18,13 @@ bool Precedes(const TypingCandidate& a, const TypingCandidate& b) {
 }  // namespace
 
 TypingDecoder::TypingDecoder(std::shared_ptr<const TypingVocabulary> words)
-    : words_(std::move(words)), user_(words_), scores_(words_->trie().entries()) {
-  if (!words_->has_joining()) return;
-  joining_ = EntryScores(words_->trie().entries());
-  for (uint32_t entry = 0; entry < words_->trie().entries(); ++entry) {
-    joining_.scores()[entry] = words_->Joins(entry) ? 0 : static_cast<float>(-kNever);
-  }
+    : words_(std::move(words)),
+      user_(words_),
+      by_id_(words_->model().vocabulary_size()),
+      scores_(words_->trie().entries()),
+      joining_(words_->joining_trie().entries()) {
   joining_.Finish();
+  if (words_->pieces()) piece_search_.emplace(words_->pieces());
 }
 
 void TypingDecoder::SetBlocked(std::span<const std::string> words) {
@@ -61,17 +61,14 @@ void TypingDecoder::SetWeights(const TypingWeights& weights) {
 
 Status TypingDecoder::Predict(WordPredictor& predictor) {
   if (version_ != 0 && version_ == predictor.version()) return {};
-  version_ = mixed_version_ = 0;
-  next_.resize(words_->model().vocabulary_size());
-  KINGLET_RETURN_IF_ERROR(predictor.Next(next_));
+  version_ = 0;
+  KINGLET_RETURN_IF_ERROR(predictor.Next(by_id_));
   version_ = predictor.version();
   return {};
 }
 
 Status TypingDecoder::Prepare(WordPredictor& predictor) {
-  KINGLET_RETURN_IF_ERROR(Predict(predictor));
-  MixNext(mixed_before_);
-  return {};
+  return MixNext(predictor, mixed_before_);
 }
 
 TypingDecoder::Mix TypingDecoder::MixAfter(std::string_view before) const {
@@ -80,36 +77,42 @@ TypingDecoder::Mix TypingDecoder::MixAfter(std::string_view before) const {
           user_.words().Probabilities(TextOf(LowerLetters(before)))};
 }
 
-void TypingDecoder::Score(std::span<const float> by_id, const Mix& mix, EntryScores& out) const {
-  const WordTrie& trie = words_->trie();
+void TypingDecoder::Score(const Mix& mix, EntryScores& out) const {
+  const std::span<const uint32_t> ids = words_->trie().values();
   const std::span<float> scores = out.scores();
   const auto log_network = static_cast<float>(std::log(mix.network));
-  for (uint32_t entry = 0; entry < trie.entries(); ++entry) {
-    const bool counts = is_left_out_.empty() || !is_left_out_[entry];
-    scores[entry] = counts ? by_id[trie.value(entry)] + log_network : static_cast<float>(-kNever);
+  for (size_t entry = 0; entry < ids.size(); ++entry) {
+    scores[entry] = by_id_[ids[entry]] + log_network;
   }
-  if (mix.user == 0) return;
   for (const auto& [entry, number] : user_.listed()) {
-    if (mix.p[number] == 0 || scores[entry] == static_cast<float>(-kNever)) continue;
+    if (mix.user == 0 || mix.p[number] == 0) continue;
     scores[entry] = static_cast<float>(
         std::log(std::exp(static_cast<double>(scores[entry])) + mix.user * mix.p[number]));
   }
+  for (size_t entry = 0; entry < is_left_out_.size(); ++entry) {
+    if (is_left_out_[entry]) scores[entry] = static_cast<float>(-kNever);
+  }
 }
 
-void TypingDecoder::MixNext(const std::string& before) {
-  if (mixed_version_ == user_.version() && mixed_before_ == before) return;
-  mixed_version_ = 0;  // until all is there
+Status TypingDecoder::MixNext(WordPredictor& predictor, const std::string& before) {
+  const uint64_t context = predictor.version();
+  if (context != 0 && mixed_context_ == context && mixed_version_ == user_.version() &&
+      mixed_before_ == before) {
+    return {};
+  }
+  mixed_context_ = mixed_version_ = 0;  // until all is there
+  KINGLET_RETURN_IF_ERROR(Predict(predictor));
   mixed_before_ = before;
   user_.Update();
   after_.clear();
   first_words_.clear();
   const Mix mix = MixAfter(before);
-  Score(next_, mix, scores_);
-  for (uint32_t entry = 0; words_->has_joining() && entry < words_->trie().entries(); ++entry) {
-    if (words_->Joins(entry)) scores_.scores()[entry] = static_cast<float>(-kNever);
+  Score(mix, scores_);
+  for (const uint32_t entry : words_->joining()) {
+    scores_.scores()[entry] = static_cast<float>(-kNever);
   }
   scores_.Finish();
-  const double unknown = words_->unknown() ? std::exp(double{next_[*words_->unknown()]}) : 0;
+  const double unknown = words_->unknown() ? std::exp(double{by_id_[*words_->unknown()]}) : 0;
   log_unknown_ = std::log(mix.network * unknown + weights_.spelling);
   own_scores_ = EntryScores(user_.own().entries());
   for (uint32_t entry = 0; entry < user_.own().entries(); ++entry) {
@@ -119,7 +122,9 @@ void TypingDecoder::MixNext(const std::string& before) {
     own_scores_.scores()[entry] = static_cast<float>(counts ? std::log(p) : -kNever);
   }
   own_scores_.Finish();
+  mixed_context_ = context;
   mixed_version_ = user_.version();
+  return {};
 }
 
 Result<TypingParts> TypingDecoder::PartsOf(WordPredictor& predictor, std::string_view before,
@@ -128,11 +133,11 @@ Result<TypingParts> TypingDecoder::PartsOf(WordPredictor& predictor, std::string
   TypingParts parts = {0, 0, 0};
   const Letters lower = LowerLetters(word);
   if (const auto entry = words_->EntryOf(word)) {
-    parts.network = std::exp(double{next_[words_->trie().value(*entry)]});
+    parts.network = std::exp(double{by_id_[words_->trie().value(*entry)]});
   } else if (TextOf(lower) == word && !words_->IsListed(lower)) {
     parts.spelling = std::exp(words_->LogShareOfUnknown(lower));
     if (words_->unknown()) {
-      parts.network = std::exp(double{next_[*words_->unknown()]}) * parts.spelling;
+      parts.network = std::exp(double{by_id_[*words_->unknown()]}) * parts.spelling;
     }
   }
   const double share = user_.words().share();
@@ -146,24 +151,22 @@ Result<TypingParts> TypingDecoder::PartsOf(WordPredictor& predictor, std::string
 Result<const EntryScores*> TypingDecoder::ScoresAfter(WordPredictor& predictor, uint32_t id) {
   const auto place = std::find_if(after_.begin(), after_.end(),
                                   [id](const After& after) { return after.id == id; });
-  if (place != after_.end()) {
-    std::rotate(place, place + 1, after_.end());
-    return &after_.back().scores;
-  }
-  by_id_.resize(next_.size());
-  KINGLET_RETURN_IF_ERROR(predictor.After(id, by_id_));
-  if (after_.size() == kContextsKept) {
-    std::rotate(after_.begin(), after_.begin() + 1, after_.end());
-  } else {
+  if (place != after_.end()) return &place->scores;
+  version_ = 0;
+  KINGLET_RETURN_IF_ERROR(predictor.After({&id, 1}, by_id_));
+  // More contexts than are kept take the last one's place, so that the others stay: one question
+  // asks for up to kFirstWords of them, and the next question for nearly the same.
+  if (after_.size() < kContextsKept) {
     after_.push_back({id, EntryScores(words_->trie().entries())});
   }
   EntryScores& made = after_.back().scores;
   after_.back().id = UINT32_MAX;  // until all scores are there
-  Score(by_id_, MixAfter(words_->Text(id)), made);
+  Score(MixAfter(words_->Text(id)), made);
+  std::vector<float> joining;
+  for (const uint32_t entry : words_->joining()) joining.push_back(made[entry]);
   const auto space = static_cast<float>(costs_.errors().missing_space);
-  for (uint32_t entry = 0; entry < words_->trie().entries(); ++entry) {
-    if (!words_->Joins(entry)) made.scores()[entry] -= space;
-  }
+  for (float& score : made.scores()) score -= space;
+  for (size_t i = 0; i < joining.size(); ++i) made.scores()[words_->joining()[i]] = joining[i];
   made.Finish();
   after_.back().id = id;
   return &made;
@@ -176,7 +179,10 @@ class TypingDecoder::Search {
       : decoder_(decoder), words_(*decoder.words_), predictor_(predictor), question_(question) {}
 
   Result<TypingAnswer> Run() {
+    if (decoder_.piece_search_) return RunWithPieces();
     decoder_.costs_.Set(words_.trie(), question_.touches, question_.errors);
+    decoder_.joining_costs_.Set(words_.joining_trie(), question_.touches, question_.errors);
+    decoder_.joining_costs_.TakeBounds(decoder_.costs_);
     OfferTyped();
     OfferWords();
     OfferUserWords();
@@ -228,28 +234,35 @@ class TypingDecoder::Search {
   }
   std::vector<FoundWord> FindIn(const WordTrie& trie, const EntryScores& scores,
                                 const TouchCosts& costs, const WordQuestion& question) {
-    const auto stop = [this] {
-      if (!cancelled_.ok()) return true;
-      cancelled_ = predictor_.TakeCancellation();
-      return !cancelled_.ok() ||
-             (question_.deadline && std::chrono::steady_clock::now() >= *question_.deadline);
-    };
-    return decoder_.search_.Find(trie, scores, costs, question, stop, was_stopped_);
+    return decoder_.search_.Find(
+        trie, scores, costs, question, [this] { return Stops(); }, was_stopped_);
+  }
+  bool Stops() {
+    if (cancelled_.ok()) cancelled_ = predictor_.TakeCancellation();
+    return !cancelled_.ok() ||
+           (question_.deadline && std::chrono::steady_clock::now() >= *question_.deadline);
   }
 
-  void OfferTyped() {
+  // The cheapest character of each touch, and their cost; no letters if a touch has none.
+  Letters TypedLetters(double& cost) const {
     Letters letters;
-    double cost = 0;
+    cost = 0;
     for (size_t touch = 0; touch < touches(); ++touch) {
       const auto touched = question_.touches.at(touch);
-      if (touched.empty()) return;
+      if (touched.empty()) return {};
       const auto cheapest = std::min_element(
           touched.begin(), touched.end(),
           [](const TouchedCharacter& a, const TouchedCharacter& b) { return a.cost < b.cost; });
       letters += cheapest->character;
       cost += cheapest->cost;
     }
-    if (letters.empty() || cost == kNever) return;
+    return cost == kNever ? Letters() : letters;
+  }
+
+  void OfferTyped() {
+    double cost = 0;
+    const Letters letters = TypedLetters(cost);
+    if (letters.empty()) return;
     const std::string text = TextOf(letters);
     const Letters lower = LowerLetters(text);
     if (words_.IsListed(lower)) return;
@@ -296,6 +309,61 @@ class TypingDecoder::Search {
     }
   }
 
+  // --- of a model of pieces
+
+  Result<TypingAnswer> RunWithPieces() {
+    KINGLET_RETURN_IF_ERROR(decoder_.Predict(predictor_));
+    mix_ = decoder_.MixAfter(question_.before);
+    const PredictPieces predict = [this](std::span<const uint32_t> ids, std::span<float> out) {
+      return Pieces(ids, out);
+    };
+    const auto offer = [this](const FoundPieces& found) {
+      OfferPieces(found, TypingCandidate::Kind::kWord);
+    };
+    KINGLET_RETURN_IF_ERROR(decoder_.piece_search_->Find(
+        question_.touches, question_.errors, question_.is_finished, predict,
+        [this] { return Floor(); }, offer, [this] { return Stops(); }, was_stopped_));
+    KINGLET_RETURN_IF_ERROR(cancelled_);
+    if (!was_stopped_) KINGLET_RETURN_IF_ERROR(OfferTypedPieces());
+    OfferUserWords();
+    KINGLET_RETURN_IF_ERROR(cancelled_);
+    return TypingAnswer{std::move(best_), !was_stopped_};
+  }
+
+  Status Pieces(std::span<const uint32_t> ids, std::span<float> out) {
+    if (!ids.empty()) return predictor_.After(ids, out);
+    std::copy(decoder_.by_id_.begin(), decoder_.by_id_.end(), out.begin());
+    return {};
+  }
+
+  void OfferPieces(const FoundPieces& found, TypingCandidate::Kind kind) {
+    if (question_.count == 0 || !decoder_.IsAllowed(PlainLetters(found.text))) return;
+    double p = mix_.network * std::exp(found.log_probability);
+    if (const auto number = decoder_.user_.words().Find(found.text))
+      p += mix_.user * mix_.p[*number];
+    Offer({WithCapitals(found.text, question_.capitals), std::log(p), found.cost, kind, {0, 0}});
+  }
+
+  // The typed letters, as the tokenizer splits them.
+  Status OfferTypedPieces() {
+    double cost = 0;
+    const std::string text = TextOf(TypedLetters(cost));
+    if (text.empty() || -cost < Floor()) return {};
+    const ModelText& model_text = *words_.model().text();
+    const bool has_space = !model_text.tokenizer().drops_first_space();
+    KINGLET_ASSIGN_OR_RETURN(const TokenizedText tokens,
+                             model_text.Encode((has_space ? " " : "") + text));
+    std::vector<uint32_t> ids;
+    for (const auto& token : tokens.tokens) ids.push_back(token.id);
+    KINGLET_ASSIGN_OR_RETURN(const double log_probability,
+                             decoder_.piece_search_->LogProbability(
+                                 ids, [this](auto of, auto out) { return Pieces(of, out); }));
+    OfferPieces({text, log_probability, cost}, TypingCandidate::Kind::kTyped);
+    return {};
+  }
+
+  // --- two words
+
   // The best that second words from `split` on may add to a score of at least `lowest`: exact for
   // words that join, whose probability is at most 1; for others the estimate of kEstimate.
   double SecondPart(size_t split, double lowest) {
@@ -303,8 +371,11 @@ class TypingDecoder::Search {
     WordQuestion question = Question(split, touches(), question_.is_finished, Capitals::kAsWritten);
     question.count = 1;
     question.lowest = lowest;
-    if (words_.has_joining()) {
-      for (const FoundWord& word : Find(decoder_.joining_, question)) best = word.score;
+    if (!words_.joining().empty()) {
+      for (const FoundWord& word :
+           FindIn(words_.joining_trie(), decoder_.joining_, decoder_.joining_costs_, question)) {
+        best = word.score;
+      }
       if (was_stopped_) return best;
     }
     if (question_.errors.missing_space == kNever) return best;
@@ -338,7 +409,7 @@ class TypingDecoder::Search {
       FoundWord word;
     };
     if (question_.count == 0 || decoder_.costs_.is_impossible()) return {};
-    const double space = words_.has_joining() ? 0 : question_.errors.missing_space;
+    const double space = !words_.joining().empty() ? 0 : question_.errors.missing_space;
     const double lowest =
         best_.empty() ? -kNever : std::max(Floor(), best_.front().score() - kNear);
     std::vector<First> firsts;
@@ -394,6 +465,7 @@ class TypingDecoder::Search {
   std::vector<TypingCandidate> best_;
   bool was_stopped_ = false;
   Status cancelled_;
+  Mix mix_ = {0, 0, {}};  // of a model of pieces
 };
 
 void TypingDecoder::KeepFirstWords(const TypingQuestion& question) {
@@ -417,8 +489,7 @@ void TypingDecoder::KeepFirstWords(const TypingQuestion& question) {
 }
 
 Result<TypingAnswer> TypingDecoder::Find(WordPredictor& predictor, const TypingQuestion& question) {
-  KINGLET_RETURN_IF_ERROR(Predict(predictor));
-  MixNext(question.before);
+  KINGLET_RETURN_IF_ERROR(MixNext(predictor, question.before));
   KeepFirstWords(question);
   // Contexts with one more word have the cost of a missing space in them.
   if (question.errors.missing_space != costs_.errors().missing_space) after_.clear();

@@ -14,6 +14,7 @@
 
 #include "kinglet/status.h"
 #include "runtime/typing/letters.h"
+#include "runtime/typing/piece_search.h"
 #include "runtime/typing/touches.h"
 #include "runtime/typing/typing_vocabulary.h"
 #include "runtime/typing/user_overlay.h"
@@ -29,8 +30,8 @@ class WordPredictor {
   virtual uint64_t version() const = 0;
   // out[id] becomes the log-probability that token `id` comes next.
   virtual Status Next(std::span<float> out) = 0;
-  // Like Next, after one more token.
-  virtual Status After(uint32_t id, std::span<float> out) = 0;
+  // Like Next, after one or more other tokens.
+  virtual Status After(std::span<const uint32_t> ids, std::span<float> out) = 0;
   // The error of a call that was cancelled, once.
   virtual Status TakeCancellation() { return {}; }
 };
@@ -115,7 +116,8 @@ class TypingDecoder {
   // character and they are no word of the vocabulary; and two words of the vocabulary without their
   // space, of which the first is one of the kFirstWords best words that end at a touch. Of
   // candidates that read alike the best counts. Equal scores are in the order of the words'
-  // letters. Errors: those of the predictor.
+  // letters. Of a model of pieces: the words that a PieceSearch finds, the typed letters, and the
+  // person's words; no two words. Errors: those of the predictor.
   Result<TypingAnswer> Find(WordPredictor& predictor, const TypingQuestion& question);
   // Computes what Find needs about the context, so that the next call takes less time.
   Status Prepare(WordPredictor& predictor);
@@ -135,12 +137,12 @@ class TypingDecoder {
     std::vector<double> p;  // by number
   };
   Mix MixAfter(std::string_view before) const;
-  // What is mixed of the probability of each entry. `by_id` has the network's.
-  void Score(std::span<const float> by_id, const Mix& mix, EntryScores& out) const;
-  // Computes scores for the word that follows `before`.
-  void MixNext(const std::string& before);
+  // What is mixed of the probability of each entry. by_id_ has the network's.
+  void Score(const Mix& mix, EntryScores& out) const;
   // Asks the predictor about the next word.
   Status Predict(WordPredictor& predictor);
+  // Computes scores for the word that follows `before`.
+  Status MixNext(WordPredictor& predictor, const std::string& before);
   bool IsAllowed(const Letters& plain) const;
   void UpdateAllowed();
   // Forgets first words that the question may not have.
@@ -153,22 +155,24 @@ class TypingDecoder {
   UserOverlay user_;
   TypingWeights weights_;
   WordSearch search_;
+  std::optional<PieceSearch> piece_search_;  // of a model of pieces
   TouchCosts costs_;
-  // The context that was asked about last; 0 for none.
+  // What the predictor answered last, and the context after which that comes next; 0 for none.
+  std::vector<float> by_id_;
   uint64_t version_ = 0;
-  std::vector<float> next_;   // by id, of the network
-  std::vector<float> by_id_;  // the same after one more token
-  // The words before and the version of the person's words of the scores; 0 for none.
+  // The context, the word before and the version of the person's words of the scores; 0 for no
+  // scores.
+  uint64_t mixed_context_ = 0, mixed_version_ = 0;
   std::string mixed_before_;
-  uint64_t mixed_version_ = 0;
   EntryScores scores_;
   EntryScores own_scores_;  // of user_.own()
   TouchCosts own_costs_;
-  EntryScores joining_;  // 0 for words that join; empty if there are none
+  EntryScores joining_;  // of the words that join: 0, the most that any can have
+  TouchCosts joining_costs_;
   double log_unknown_ = 0;
   TypingQuestion asked_;
   std::vector<std::vector<FoundWord>> first_words_;  // by touches, of the last question
-  std::vector<After> after_;                         // by first word, the one used last at the end
+  std::vector<After> after_;                         // by first word
 };
 
 }  // namespace kinglet::typing

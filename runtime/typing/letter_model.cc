@@ -6,14 +6,14 @@
 
 namespace kinglet::typing {
 
-LetterModel::LetterModel(std::span<const std::pair<Letters, uint32_t>> words)
+LetterModel::LetterModel(const WordList& words)
     : threes_(kClasses * kClasses * kClasses),
       twos_(kClasses * kClasses),
       ones_(kClasses),
       pairs_before_(kClasses * kClasses) {
   std::map<char32_t, uint64_t> counts;
-  for (const auto& [word, value] : words) {
-    for (const char32_t letter : word) ++counts[letter];
+  for (size_t i = 0; i < words.size(); ++i) {
+    for (const char32_t letter : words.word(i)) ++counts[letter];
   }
   std::vector<std::pair<uint64_t, char32_t>> order;
   for (const auto& [letter, count] : counts) order.emplace_back(count, letter);
@@ -22,7 +22,8 @@ LetterModel::LetterModel(std::span<const std::pair<Letters, uint32_t>> words)
     if (frequent_.size() + 2 < kClasses) frequent_ += letter;
   }
   std::sort(frequent_.begin(), frequent_.end());
-  for (const auto& [word, value] : words) {
+  for (size_t number = 0; number < words.size(); ++number) {
+    const LettersView word = words.word(number);
     size_t two_before = kEdge, before = kEdge;
     for (size_t i = 0; i <= word.size(); ++i) {
       const size_t letter = i < word.size() ? ClassOf(word[i]) : kEdge;
@@ -60,7 +61,7 @@ double LetterModel::Probability(size_t two_before, size_t before, size_t letter)
          (static_cast<double>(pairs_before_[pair]) + kWeight);
 }
 
-double LetterModel::LogProbability(const Letters& word) const {
+double LetterModel::LogProbability(LettersView word) const {
   double sum = 0;
   size_t two_before = kEdge, before = kEdge;
   for (size_t i = 0; i <= word.size(); ++i) {

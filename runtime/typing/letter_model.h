@@ -4,11 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <utility>
 #include <vector>
 
 #include "runtime/typing/letters.h"
+#include "runtime/typing/word_list.h"
 
 namespace kinglet::typing {
 
@@ -17,10 +16,10 @@ namespace kinglet::typing {
 class LetterModel {
  public:
   // Throws std::bad_alloc. REQUIRES: the words are in lower case.
-  explicit LetterModel(std::span<const std::pair<Letters, uint32_t>> words = {});
+  explicit LetterModel(const WordList& words = {});
 
   // The natural log-probability of a word in lower case, its end included.
-  double LogProbability(const Letters& word) const;
+  double LogProbability(LettersView word) const;
 
  private:
   // Classes: the end or the beginning of a word, the most frequent letters, and all others.

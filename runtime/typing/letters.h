@@ -10,6 +10,7 @@ namespace kinglet::typing {
 
 // Code points; a byte that begins no character of UTF-8 is kByte plus the byte.
 using Letters = std::u32string;
+using LettersView = std::u32string_view;
 inline constexpr char32_t kByte = 0x110000;
 
 // The characters of a text in lower case.

@@ -3,18 +3,14 @@
 #define KINGLET_RUNTIME_TYPING_SESSION_PREDICTOR_H_
 
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <span>
 
 #include "runtime/session.h"
-#include "runtime/state.h"
 #include "runtime/typing/decoder.h"
 
 namespace kinglet::typing {
 
-// Asks a lane, whose own stream does not change; more tokens are stepped on a stream of the
-// object's own. Used by the thread that uses the session.
+// Asks a lane, whose stream is the same afterwards. Used by the thread that uses the session.
 class SessionPredictor : public WordPredictor {
  public:
   // The lane to ask from now on. REQUIRES: the lane exists and has processed a token, and the
@@ -23,15 +19,14 @@ class SessionPredictor : public WordPredictor {
 
   uint64_t version() const override { return session_->version(lane_); }
   Status Next(std::span<float> out) override { return session_->LogProbabilities(out, lane_); }
-  Status After(uint32_t id, std::span<float> out) override;
+  Status After(std::span<const uint32_t> ids, std::span<float> out) override {
+    return session_->LogProbabilitiesAfter(ids, out, lane_);
+  }
   Status TakeCancellation() override { return session_->TakeCancellation("typing"); }
 
  private:
   Session* session_ = nullptr;
   uint32_t lane_ = 0;
-  std::unique_ptr<Session> stream_;
-  std::optional<State> state_;  // of the lane
-  uint64_t state_version_ = 0;
 };
 
 }  // namespace kinglet::typing

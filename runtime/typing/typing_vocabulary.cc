@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <utility>
 
 #include "format/blocks.h"
@@ -24,6 +23,13 @@ bool IsTyped(const std::string& text, const Letters& letters) {
          std::any_of(letters.begin(), letters.end(), IsWordLetter);
 }
 
+Status CheckAlphabet(const WordList& words) {
+  const size_t kinds = words.Alphabet().size();
+  if (kinds <= WordTrie::kMostLetterKinds) return {};
+  return RefuseModel("at most " + std::to_string(WordTrie::kMostLetterKinds) + " letters",
+                     std::to_string(kinds));
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const TypingVocabulary>> TypingVocabulary::Of(
@@ -31,54 +37,60 @@ Result<std::shared_ptr<const TypingVocabulary>> TypingVocabulary::Of(
   if (HasEncoder(model->file().description()) || model->plan().clusters.empty()) {
     return RefuseModel("a language model", "one that does not predict the next word");
   }
-  KINGLET_ASSIGN_OR_RETURN(const Spellings spellings, Spellings::Of(*model));
-  if (model->text() != nullptr && model->text()->splits_words()) {
-    return RefuseModel("one whose tokens are words", "one of pieces of words");
+  if (model->vocabulary() == nullptr) {
+    return RefuseModel("one whose file has the texts of words", "ids only");
   }
   if (model->text() != nullptr && model->text()->reads_backward()) {
     return RefuseModel("one that reads forward", "one that reads a text from its end");
   }
   const Vocabulary& vocabulary = *model->vocabulary();
+  if (vocabulary.word_bytes() > Spellings::kMostBytes) {
+    return RefuseModel(
+        "words of at most " + std::to_string(Spellings::kMostBytes) + " bytes together",
+        std::to_string(vocabulary.word_bytes()));
+  }
   std::shared_ptr<TypingVocabulary> made(new TypingVocabulary);
-  KINGLET_ASSIGN_OR_RETURN(
-      made->memory_,
-      ClaimMemory(model->budget(), WordTrie::BytesOf(vocabulary.size(), vocabulary.word_bytes()),
-                  "typing", "words"));
-  made->unknown_ = SpecialTokensOf(*model).unknown;
-  std::vector<std::pair<Letters, uint32_t>> words;
+  const bool has_pieces = model->text() != nullptr && model->text()->splits_words();
+  uint64_t bytes = WordTrie::BytesOf(vocabulary.size(), vocabulary.word_bytes());
+  if (has_pieces) bytes = 2 * bytes + vocabulary.size() * sizeof(std::string);
+  KINGLET_ASSIGN_OR_RETURN(made->memory_, ClaimMemory(model->budget(), bytes, "typing", "words"));
+  const SpecialTokens special = SpecialTokensOf(*model);
+  made->unknown_ = special.unknown;
+  if (has_pieces) {
+    made->pieces_ = std::make_shared<PieceVocabulary>(*model);
+    made->model_ = std::move(model);
+    return std::shared_ptr<const TypingVocabulary>(std::move(made));
+  }
+  WordList words, joining;
+  words.Reserve(vocabulary.size(), vocabulary.word_bytes());
   std::vector<bool> joins(vocabulary.size());
   for (uint32_t id = 0; id < vocabulary.size(); ++id) {
-    if (spellings.SpellsNothing(id)) continue;
-    const std::string spelled = spellings.Text(id, Before::kWord);
-    const bool is_spaced = spelled.starts_with(' ');
-    const std::string text = spelled.substr(is_spaced ? 1 : 0);
-    Letters letters = LowerLetters(text);
+    const Spelling spelling = Spellings::OfToken(*model, special, id);
+    const bool is_spaced = !spelling.joins_before || spelling.text.starts_with(' ');
+    const std::string text = spelling.text.substr(spelling.joins_before && is_spaced ? 1 : 0);
+    const Letters letters = LowerLetters(text);
     if (!IsTyped(text, letters)) continue;
     joins[id] = !is_spaced;
-    words.emplace_back(std::move(letters), id);
+    words.Add(letters, id);
+    if (joins[id]) joining.Add(letters, id);
   }
-  std::set<char32_t> letters;
-  for (const auto& [word, id] : words) letters.insert(word.begin(), word.end());
-  if (letters.size() > WordTrie::kMostLetterKinds) {
-    return RefuseModel("at most " + std::to_string(WordTrie::kMostLetterKinds) + " letters",
-                       std::to_string(letters.size()));
-  }
+  KINGLET_RETURN_IF_ERROR(CheckAlphabet(words));
+  words.Sort();
+  joining.Sort();
   made->letters_ = LetterModel(words);
   double listed = std::exp(made->letters_.LogProbability({}));  // no letters are no word
-  std::sort(words.begin(), words.end());
   for (size_t i = 0; i < words.size(); ++i) {
-    if (i > 0 && words[i].first == words[i - 1].first) continue;
-    listed += std::exp(made->letters_.LogProbability(words[i].first));
+    if (i > 0 && words.word(i) == words.word(i - 1)) continue;
+    listed += std::exp(made->letters_.LogProbability(words.word(i)));
   }
   made->log_unlisted_ = std::log1p(-std::min(listed, 0.999));
-  made->trie_ = WordTrie(std::move(words));
+  made->trie_ = WordTrie(words);
   made->model_ = std::move(model);
-  std::vector<bool> by_entry(made->trie_.entries());
+  if (joining.size() == 0) return std::shared_ptr<const TypingVocabulary>(std::move(made));
+  made->joining_trie_ = WordTrie(joining);
   for (uint32_t entry = 0; entry < made->trie_.entries(); ++entry) {
-    by_entry[entry] = joins[made->trie_.value(entry)];
-  }
-  if (std::find(by_entry.begin(), by_entry.end(), true) != by_entry.end()) {
-    made->joins_ = std::move(by_entry);
+    made->joins_.push_back(joins[made->trie_.value(entry)]);
+    if (made->joins_.back()) made->joining_.push_back(entry);
   }
   return std::shared_ptr<const TypingVocabulary>(std::move(made));
 }
@@ -88,7 +100,7 @@ std::string TypingVocabulary::Text(uint32_t id) const {
                                    : model_->vocabulary()->Word(id);
 }
 
-bool TypingVocabulary::IsListed(const Letters& lower) const {
+bool TypingVocabulary::IsListed(LettersView lower) const {
   const uint32_t node = trie_.Find(lower);
   return node != 0 && trie_.FirstEntry(node) < trie_.FirstEntry(node + 1);
 }

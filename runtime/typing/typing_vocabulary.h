@@ -12,6 +12,7 @@
 #include "kinglet/status.h"
 #include "runtime/model.h"
 #include "runtime/typing/letter_model.h"
+#include "runtime/typing/piece_vocabulary.h"
 #include "runtime/typing/word_trie.h"
 
 namespace kinglet::typing {
@@ -21,26 +22,31 @@ namespace kinglet::typing {
 class TypingVocabulary {
  public:
   // Claims its memory from the model's limit. KINGLET_UNSUPPORTED for a model of ids only, with an
-  // encoder, or whose tokens are pieces of words; KINGLET_OUT_OF_MEMORY. Throws std::bad_alloc.
+  // encoder, or that reads backward; KINGLET_OUT_OF_MEMORY. Throws std::bad_alloc.
   static Result<std::shared_ptr<const TypingVocabulary>> Of(std::shared_ptr<const Model> model);
 
   const Model& model() const { return *model_; }
+  // The pieces of which words are made; null if tokens are words. With pieces there are no listed
+  // words.
+  const std::shared_ptr<const PieceVocabulary>& pieces() const { return pieces_; }
   const WordTrie& trie() const { return trie_; }  // its values are ids
   // Whether the entry's word joins the word before ('t), rather than being a word of its own.
   bool Joins(uint32_t entry) const { return !joins_.empty() && joins_[entry]; }
-  bool has_joining() const { return !joins_.empty(); }
+  // Entries whose words join, and a tree of these words.
+  const std::vector<uint32_t>& joining() const { return joining_; }
+  const WordTrie& joining_trie() const { return joining_trie_; }
   // The text of a token as people write it, without a space before.
   std::string Text(uint32_t id) const;
   std::optional<uint32_t> unknown() const { return unknown_; }
 
   // Whether words in lower case include this one.
-  bool IsListed(const Letters& lower) const;
+  bool IsListed(LettersView lower) const;
   // The entry of a word of its own with exactly this text.
   std::optional<uint32_t> EntryOf(const std::string& text) const;
 
   // The natural logarithm of the share that a word which the vocabulary lacks has of the
   // probability of all such words, by its letters. Shares of all of them add up to 1.
-  double LogShareOfUnknown(const Letters& word) const {
+  double LogShareOfUnknown(LettersView word) const {
     return letters_.LogProbability(word) - log_unlisted_;
   }
 
@@ -49,8 +55,11 @@ class TypingVocabulary {
 
   std::shared_ptr<const Model> model_;
   MemoryClaim memory_;
+  std::shared_ptr<const PieceVocabulary> pieces_;
   WordTrie trie_;
   std::vector<bool> joins_;  // by entry; empty if no word joins
+  std::vector<uint32_t> joining_;
+  WordTrie joining_trie_;
   LetterModel letters_;
   double log_unlisted_ = 0;  // of the probability that the letters are no word of the list
   std::optional<uint32_t> unknown_;

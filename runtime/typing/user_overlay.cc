@@ -99,18 +99,19 @@ void UserOverlay::Update() {
     is_renumbered_ = false;
     return;
   }
-  std::vector<std::pair<Letters, uint32_t>> words;
-  words.reserve(own);
+  WordList words;
   for (uint32_t number = 0; number < words_.count(); ++number) {
     if (is_listed_[number] || words_.uses(number) == 0) continue;
-    words.emplace_back(LowerLetters(words_.text(number)), number);
+    words.Add(LowerLetters(words_.text(number)), number);
   }
-  own_ = WordTrie(std::move(words));
+  words.Sort();
+  own_ = WordTrie(words);
   own_shares_.clear();
   for (const uint32_t number : own_.values()) {
     const std::string& text = words_.text(number);
     const Letters lower = LowerLetters(text);
-    const bool has_share = TextOf(lower) == text && !vocabulary_->IsListed(lower);
+    const bool has_share =
+        !vocabulary_->pieces() && TextOf(lower) == text && !vocabulary_->IsListed(lower);
     own_shares_.push_back(has_share ? vocabulary_->LogShareOfUnknown(lower)
                                     : -std::numeric_limits<double>::infinity());
   }

@@ -13,6 +13,21 @@ constexpr double kRounding = 1e-9;
 constexpr uint64_t kNodesBetweenChecks = 64;
 // A search whose rows have more costs, half a gigabyte, stops like one at its deadline.
 constexpr size_t kMostCosts = size_t{1} << 26;
+// Memory for more costs is not kept between searches.
+constexpr size_t kCostsKept = 4096;
+
+// What a letter of each label costs at least beyond TouchCosts::least(), in [first, last).
+std::vector<double> ExcessOf(const WordTrie& trie, const TouchCosts& costs, size_t first,
+                             size_t last) {
+  std::vector<double> excess(trie.letters().size(), kNever);
+  for (size_t label = 0; label < excess.size(); ++label) {
+    const double* const by = costs.of(static_cast<uint16_t>(label));
+    for (size_t touch = first; touch < last; ++touch) {
+      excess[label] = std::min(excess[label], by[touch] - costs.least(touch));
+    }
+  }
+  return excess;
+}
 
 }  // namespace
 
@@ -22,9 +37,15 @@ void EntryScores::Finish() {
   while (below->size() > kBlock) {
     std::vector<float> above((below->size() + kBlock - 1) / kBlock);
     for (size_t block = 0; block < above.size(); ++block) {
-      const size_t first = block * kBlock, last = std::min(first + kBlock, below->size());
-      above[block] = *std::max_element(below->begin() + static_cast<std::ptrdiff_t>(first),
-                                       below->begin() + static_cast<std::ptrdiff_t>(last));
+      const size_t first = block * kBlock, count = std::min(kBlock, below->size() - first);
+      // In vectors: each half with the other.
+      std::array<float, kBlock> rest;
+      rest.fill(-std::numeric_limits<float>::infinity());
+      std::copy_n(below->data() + first, count, rest.begin());
+      for (size_t half = kBlock / 2; half > 0; half /= 2) {
+        for (size_t i = 0; i < half; ++i) rest[i] = std::max(rest[i], rest[i + half]);
+      }
+      above[block] = rest[0];
     }
     largest_.push_back(std::move(above));
     below = &largest_.back();
@@ -75,6 +96,13 @@ void TouchCosts::Set(const WordTrie& trie, const Touches& touches, const ErrorCo
   }
 }
 
+void TouchCosts::TakeBounds(const TouchCosts& other) {
+  least_ = other.least_;
+  rest_ = other.rest_;
+  more_to_insert_ = other.more_to_insert_;
+  is_impossible_ = other.is_impossible_;
+}
+
 void WordSearch::Unpack(const Row& row, std::span<double> costs) const {
   std::fill(costs.begin(), costs.end(), kNever);
   for (size_t i = row.first; i <= row.last; ++i) costs[i] = rows_[row.at + i - row.first];
@@ -121,9 +149,15 @@ std::vector<FoundWord> WordSearch::Find(const WordTrie& trie, const EntryScores&
   if (trie.nodes() == 1) return found;
   uint64_t opened = 0;
   queue_.clear();
+  const std::vector<double> excess = ExcessOf(trie, costs, first, end);
+  // What touches from each one on cost at least.
+  std::array<double, kMostTouches + 1> rest_of;
+  for (size_t i = 0; i <= n; ++i) rest_of[i] = costs.Rest(first + i, end);
   rows_.assign(1, 0);
   for (size_t i = 1; i <= n; ++i) rows_.push_back(rows_.back() + errors.insertion);
-  Open root = {kNever, 0, is_finished ? kNever : rows_[n], 0, {}, {}};
+  Open root = {
+      kNever, 0, scores.Largest(0, trie.entries()), rest_of[0], is_finished ? kNever : rows_[n], 0,
+      {},     {}};
   root.row.first = 0;
   root.row.last = static_cast<uint16_t>(n);
   queue_.push_back(root);
@@ -146,19 +180,23 @@ std::vector<FoundWord> WordSearch::Find(const WordTrie& trie, const EntryScores&
     const double* const by_before = costs.of(trie.label(open.node)) + first;
     for (size_t i = n + 1; i-- > 0;) {
       swapped[i] = i < 2 ? kNever : swapped[i - 2] + errors.transposition + by_before[i - 1];
-      to_swap[i] = i < 2 ? kNever
-                         : above[i - 2] + errors.transposition + costs.least(first + i - 2) +
-                               costs.Rest(first + i, end);
+      to_swap[i] =
+          i < 2 ? kNever
+                : above[i - 2] + errors.transposition + costs.least(first + i - 2) + rest_of[i];
     }
     const size_t low = std::min<size_t>(open.row.first, open.before.first + 2);
     const size_t high = std::min<size_t>(
         n, std::max<size_t>(open.row.last + size_t{2}, open.before.last + size_t{2}));
     for (uint32_t node = open.node + 1; node < trie.End(open.node); node = trie.End(node)) {
+      // Most letters are far from all touches, so that no word below them counts.
+      const uint16_t label = trie.label(node);
+      const double deletion = costs.deletion(label);
+      const double quick = std::min(open.reached, open.through + std::min(deletion, excess[label]));
+      if (open.largest - quick < threshold()) continue;
       const double largest = scores.Largest(trie.FirstEntry(node), trie.FirstEntry(trie.End(node)));
       const double most = largest - threshold();  // that a word may cost
       if (largest == -kNever || open.cost > most) continue;
-      const double* const by = costs.of(trie.label(node)) + first;
-      const double deletion = costs.deletion(trie.label(node));
+      const double* const by = costs.of(label) + first;
       const size_t fewest = is_finished ? trie.Fewest(node) : 0;
       const size_t longest = trie.Most(node) == WordTrie::kMostLetters ? n : trie.Most(node);
       // What the touches after the first i, and letters of the subtree, cost at least.
@@ -168,25 +206,26 @@ std::vector<FoundWord> WordSearch::Find(const WordTrie& trie, const EntryScores&
                                 ? static_cast<double>(left - longest) * costs.more_to_insert()
                             : left < fewest ? static_cast<double>(fewest - left) * errors.deletion
                                             : 0;
-        return costs.Rest(first + i, end) + more;
+        return rest_of[i] + more;
       };
       Row row;
       row.at = static_cast<uint32_t>(rows_.size());
-      double cost = kNever, before = kNever, all = kNever;
+      double cost = kNever, swap = kNever, through = kNever, before = kNever, all = kNever;
       for (size_t i = low; i <= n; ++i) {
         double cheapest = std::min(above[i] + deletion, before + errors.insertion);
         if (i > 0) cheapest = std::min(cheapest, above[i - 1] + by[i - 1]);
         if (i > 1) {
           cheapest = std::min(cheapest, swapped[i] + by[i - 2]);
-          cost = std::min(cost, to_swap[i] + by[i - 1]);
+          swap = std::min(swap, to_swap[i] + by[i - 1]);
         }
-        const double through = cheapest + rest(i);
-        before = through > most ? kNever : cheapest;
+        const double in_all = cheapest + rest(i);
+        before = in_all > most ? kNever : cheapest;
         if (before == kNever) {
           if (i >= high) break;
           continue;
         }
-        cost = std::min(cost, through);
+        cost = std::min(cost, in_all);
+        through = std::min(through, cheapest + rest_of[i]);
         if (row.first > row.last) row.first = static_cast<uint16_t>(i);
         rows_.resize(row.at + i - row.first + 1, kNever);
         rows_.back() = before;
@@ -195,15 +234,18 @@ std::vector<FoundWord> WordSearch::Find(const WordTrie& trie, const EntryScores&
       }
       const double reached = is_finished ? kNever : std::min(open.reached, all);
       offer_words(node, is_finished ? all : reached);
-      cost = std::min(cost, reached);
+      through = std::min(through, swap);
+      cost = std::min({cost, swap, reached});
       if (cost <= most && cost < kNever && node + 1 < trie.End(node)) {
-        queue_.push_back({largest - cost, cost, reached, node, row, open.row});
+        queue_.push_back({largest - cost, cost, largest, through, reached, node, row, open.row});
         std::push_heap(queue_.begin(), queue_.end(), is_lower);
       } else {
         rows_.resize(row.at);
       }
     }
   }
+  if (rows_.capacity() > kCostsKept) rows_ = {};
+  if (queue_.capacity() > kCostsKept / 8) queue_ = {};
   return found;
 }
 

@@ -42,6 +42,10 @@ class TouchCosts {
   // REQUIRES: costs and errors are not negative and not NaN.
   void Set(const WordTrie& trie, const Touches& touches, const ErrorCosts& errors);
 
+  // Takes the bounds of another trie's costs for the same touches. REQUIRES: the other trie has all
+  // letters of this one.
+  void TakeBounds(const TouchCosts& other);
+
   size_t touches() const { return rest_.size() - 1; }
   const ErrorCosts& errors() const { return errors_; }
   const double* of(uint16_t label) const { return costs_.data() + label * touches(); }  // by touch
@@ -110,7 +114,10 @@ class WordSearch {
   };
   struct Open {
     double bound;
-    double cost;  // a bound of the cost of every word in the subtree
+    double cost;     // a bound of the cost of every word in the subtree
+    double largest;  // log-probability of the subtree
+    // A bound of what touches and letters so far cost, without more letters or touches than match.
+    double through;
     double
         reached;  // the least cost of an alignment of all touches with a beginning of the letters
     uint32_t node;

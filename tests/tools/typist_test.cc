@@ -46,7 +46,9 @@ class MadeUpText : public TextPredictor {
  public:
   uint64_t version() const override { return context_.version(); }
   Status Next(std::span<float> out) override { return context_.Next(out); }
-  Status After(uint32_t id, std::span<float> out) override { return context_.After(id, out); }
+  Status After(std::span<const uint32_t> ids, std::span<float> out) override {
+    return context_.After(ids, out);
+  }
   Status Step(uint32_t id) override {
     context_ = typing::MadeUpPredictor(context_.version() + id + 1);
     return {};

@@ -20,41 +20,6 @@ struct Brute {
   double score, cost;
 };
 
-// The least cost of explaining touches [first, last) by a word in ASCII, or by a beginning of it.
-double CostOf(const std::string& word, const Touches& touches, size_t first, size_t last,
-              const ErrorCosts& errors, bool is_finished) {
-  const size_t n = last - first, m = word.size();
-  const auto by = [&](size_t touch, char letter) {
-    double cost = errors.substitution;
-    for (const auto& [character, c] : touches.at(first + touch)) {
-      if (static_cast<char32_t>(std::tolower(letter)) == character) cost = std::min(cost, c);
-    }
-    return cost;
-  };
-  std::array<std::array<double, kMostTouches + 1>, 40> table;  // [letters][touches]
-  for (size_t j = 0; j <= m; ++j) table[j].fill(kInfinity);
-  table[0][0] = 0;
-  for (size_t j = 0; j <= m; ++j) {
-    for (size_t i = 0; i <= n; ++i) {
-      double& least = table[j][i];
-      if (i > 0) least = std::min(least, table[j][i - 1] + errors.insertion);
-      if (j > 0) {
-        const bool is_free = word[j - 1] == '\'' || word[j - 1] == '-';
-        least = std::min(least, table[j - 1][i] + (is_free ? 0 : errors.deletion));
-      }
-      if (i > 0 && j > 0) least = std::min(least, table[j - 1][i - 1] + by(i - 1, word[j - 1]));
-      if (i > 1 && j > 1) {
-        least = std::min(least, table[j - 2][i - 2] + errors.transposition +
-                                    by(i - 2, word[j - 1]) + by(i - 1, word[j - 2]));
-      }
-    }
-  }
-  if (is_finished) return table[m][n];
-  double least = kInfinity;
-  for (size_t j = 0; j <= m; ++j) least = std::min(least, table[j][n]);
-  return least;
-}
-
 std::string Raised(std::string word, Capitals capitals) {
   for (size_t i = 0; i < word.size(); ++i) {
     if (capitals == Capitals::kAll || (capitals == Capitals::kFirst && i == 0)) {
@@ -189,7 +154,7 @@ class BruteForce {
     }
     std::vector<float> next(words_.size());
     for (const First& first : firsts) {
-      EXPECT_TRUE(predictor.After(static_cast<uint32_t>(first.id), next).ok());
+      EXPECT_TRUE(predictor.After(std::array{static_cast<uint32_t>(first.id)}, next).ok());
       for (size_t id = 0; id < words_.size(); ++id) {
         if (!IsWord(id)) continue;
         const double cost = CostOf(words_[id], question.touches, first.split,

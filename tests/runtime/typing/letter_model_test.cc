@@ -7,8 +7,7 @@
 namespace kinglet::typing {
 namespace {
 
-const std::vector<std::pair<Letters, uint32_t>> kWords = {
-    {U"the", 0}, {U"then", 0}, {U"hen", 0}, {U"ten", 0}, {U"e", 0}};
+const WordList kWords = {{U"the", 0}, {U"then", 0}, {U"hen", 0}, {U"ten", 0}, {U"e", 0}};
 
 // The letters of the words, and one that stands for all others.
 double SumOfWords(const LetterModel& model, const Letters& word, size_t letters_left) {
@@ -33,7 +32,7 @@ TEST(LetterModel, ProbabilitiesAddUpToAtMostOne) {
 
 // With one letter, and all others as one: the sum over words of any length converges to 1.
 TEST(LetterModel, ProbabilitiesOfAllWordsAddUpToOne) {
-  const LetterModel model(std::vector<std::pair<Letters, uint32_t>>{{U"aa", 0}, {U"a", 0}});
+  const LetterModel model(WordList{{U"aa", 0}, {U"a", 0}});
   const double others = 0x110000 + 256 - 1;
   double sum = 0;
   for (uint32_t length = 0; length <= 14; ++length) {

@@ -23,37 +23,28 @@ TEST(SessionPredictor, ReadsAheadWithoutChangingTheLane) {
   const State before = *session->Save(1), state = *other->Save();
   const uint64_t version = predictor.version();
   for (const uint32_t id : {1U, 5U, 1U}) {
-    ASSERT_TRUE(predictor.After(id, found).ok());
+    ASSERT_TRUE(predictor.After({&id, 1}, found).ok());
     ASSERT_TRUE(other->Restore(state).ok());
     ASSERT_TRUE(other->StepToken(id).ok());
     ASSERT_TRUE(other->LogProbabilities(std::span<float>(expected)).ok());
     EXPECT_EQ(found, expected) << id;
   }
+  const uint32_t several[] = {1, 5, 2};
+  ASSERT_TRUE(predictor.After(several, found).ok());
+  ASSERT_TRUE(other->Restore(state).ok());
+  for (const uint32_t id : several) ASSERT_TRUE(other->StepToken(id).ok());
+  ASSERT_TRUE(other->LogProbabilities(std::span<float>(expected)).ok());
+  EXPECT_EQ(found, expected);
   EXPECT_TRUE(*session->Save(1) == before);
+  const uint32_t one[] = {1}, beyond[] = {2, model->vocabulary_size()};
   EXPECT_EQ(predictor.version(), version);
-  EXPECT_EQ(predictor.After(model->vocabulary_size(), found).code(), KINGLET_ID_OUT_OF_RANGE);
+  EXPECT_EQ(predictor.After(beyond, found).code(), KINGLET_ID_OUT_OF_RANGE);
   session->Cancel();
-  EXPECT_EQ(predictor.After(1, found).code(), KINGLET_CANCELLED);
-  EXPECT_TRUE(predictor.After(1, found).ok());
+  EXPECT_EQ(predictor.After(one, found).code(), KINGLET_CANCELLED);
+  EXPECT_TRUE(predictor.After(one, found).ok());
   // A stream that changed is another context.
   ASSERT_TRUE(session->Restore(before, 1).ok());
   EXPECT_NE(predictor.version(), version);
-}
-
-// Sessions that treat an empty cache differently do not share the stream that reads ahead.
-TEST(SessionPredictor, FollowsTheSessionsOptions) {
-  const auto model = Open(TinyMicronet(WholeOptions(true)), "cpu");
-  std::vector<float> found(model->vocabulary_size()), expected(model->vocabulary_size());
-  SessionPredictor predictor;
-  for (const EmptyCache empty : {EmptyCache::kReference, EmptyCache::kNormalised}) {
-    const auto session = Start(model, {.empty_cache = empty});
-    ASSERT_TRUE(session->StepToken(3).ok());
-    predictor.Use(*session, 0);
-    ASSERT_TRUE(predictor.After(4, found).ok());
-    ASSERT_TRUE(session->StepToken(4).ok());
-    ASSERT_TRUE(session->LogProbabilities(std::span<float>(expected)).ok());
-    EXPECT_EQ(found, expected);
-  }
 }
 
 }  // namespace

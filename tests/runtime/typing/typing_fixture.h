@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
@@ -43,8 +46,10 @@ class MadeUpPredictor : public WordPredictor {
   explicit MadeUpPredictor(uint64_t context = 1) : context_(context) {}
   uint64_t version() const override { return context_; }
   Status Next(std::span<float> out) override { return Fill(context_ * 1000003, out); }
-  Status After(uint32_t id, std::span<float> out) override {
-    return Fill(context_ * 1000003 + id + 1, out);
+  Status After(std::span<const uint32_t> ids, std::span<float> out) override {
+    uint64_t seed = context_ * 1000003;
+    for (size_t i = 0; i < ids.size(); ++i) seed = (i == 0 ? seed : 31 * seed) + ids[i] + 1;
+    return Fill(seed, out);
   }
 
  private:
@@ -113,6 +118,41 @@ class Typist {
   double deviation_, errors_;
   std::mt19937_64 random_;
 };
+
+// The least cost of explaining touches [first, last) by a word in ASCII, or by a beginning of it.
+inline double CostOf(const std::string& word, const Touches& touches, size_t first, size_t last,
+                     const ErrorCosts& errors, bool is_finished) {
+  const size_t n = last - first, m = word.size();
+  const auto by = [&](size_t touch, char letter) {
+    double cost = errors.substitution;
+    for (const auto& [character, c] : touches.at(first + touch)) {
+      if (static_cast<char32_t>(std::tolower(letter)) == character) cost = std::min(cost, c);
+    }
+    return cost;
+  };
+  std::array<std::array<double, kMostTouches + 1>, 40> table;  // [letters][touches]
+  for (size_t j = 0; j <= m; ++j) table[j].fill(std::numeric_limits<double>::infinity());
+  table[0][0] = 0;
+  for (size_t j = 0; j <= m; ++j) {
+    for (size_t i = 0; i <= n; ++i) {
+      double& least = table[j][i];
+      if (i > 0) least = std::min(least, table[j][i - 1] + errors.insertion);
+      if (j > 0) {
+        const bool is_free = word[j - 1] == '\'' || word[j - 1] == '-';
+        least = std::min(least, table[j - 1][i] + (is_free ? 0 : errors.deletion));
+      }
+      if (i > 0 && j > 0) least = std::min(least, table[j - 1][i - 1] + by(i - 1, word[j - 1]));
+      if (i > 1 && j > 1) {
+        least = std::min(least, table[j - 2][i - 2] + errors.transposition +
+                                    by(i - 2, word[j - 1]) + by(i - 1, word[j - 2]));
+      }
+    }
+  }
+  if (is_finished) return table[m][n];
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t j = 0; j <= m; ++j) least = std::min(least, table[j][n]);
+  return least;
+}
 
 // Exactly these letters.
 inline Touches Exactly(const std::string& letters) {

@@ -14,10 +14,6 @@ TEST(TypingVocabulary, RefusesModelsWithoutWords) {
   ids_only.vocabulary = false;
   EXPECT_EQ(TypingVocabulary::Of(Open(TinyMicronet(ids_only), "cpu")).status().code(),
             KINGLET_UNSUPPORTED);
-  const auto pieces = TypingVocabulary::Of(
-      ModelOf({"a@@", "b", "<unk>", "c", "d"}, TextTables{false, MergeTables{}}));
-  EXPECT_EQ(pieces.status().code(), KINGLET_UNSUPPORTED);
-  EXPECT_NE(pieces.status().message().find("pieces of words"), std::string::npos);
   const auto backward =
       TypingVocabulary::Of(ModelOf({"a", "b", "<unk>"}, TextTables{false, WordRule{}, true}));
   EXPECT_EQ(backward.status().code(), KINGLET_UNSUPPORTED);

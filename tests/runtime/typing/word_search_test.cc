@@ -24,8 +24,9 @@ TEST(EntryScores, FindTheLargestOfAnyRange) {
 }
 
 TEST(WordSearch, StopsWhenItIsTold) {
-  std::vector<std::pair<Letters, uint32_t>> words;
-  for (const std::string& word : MadeUpWords(500)) words.emplace_back(LowerLetters(word), 0);
+  WordList words;
+  for (const std::string& word : MadeUpWords(500)) words.Add(LowerLetters(word), 0);
+  words.Sort();
   const WordTrie trie(words);
   EntryScores scores(trie.entries());
   scores.Finish();
