@@ -51,6 +51,8 @@ class SentenceScorer {
   static Result<SentenceScorer> Create(std::shared_ptr<const Model> model,
                                        const SessionOptions& options);
 
+  uint32_t lanes() const { return session_->lanes(); }
+
   // Fills in the next stream; returns false after the last.
   using Next = std::function<bool(SentenceStream& stream)>;
   // Takes the scored tokens of a stream, streams in order from 0 on.

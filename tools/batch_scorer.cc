@@ -8,9 +8,9 @@
 namespace kinglet {
 namespace {
 
-constexpr size_t kLeastShared = 8;  // tokens
-// Both ways are tried once in so many batches.
-constexpr uint64_t kTrialInterval = 32;
+constexpr size_t kLeastShared = 8;       // tokens
+constexpr uint64_t kTrialTokens = 4096;  // for each way; streams are not divided
+constexpr uint64_t kTrialInterval = 128 * kTrialTokens;
 
 size_t SharedTokens(const SentenceStream& a, const SentenceStream& b) {
   const auto at = std::mismatch(a.tokens.begin(), a.tokens.end(), b.tokens.begin(), b.tokens.end());
@@ -35,35 +35,47 @@ std::vector<size_t> BatchScorer::WithSharedBeginnings(std::span<const SentenceSt
   return shared;
 }
 
-BatchScorer::Way BatchScorer::NextWay() const {
-  const uint64_t since_trial = batches_ % kTrialInterval;
-  if (since_trial < kWays) return static_cast<Way>(since_trial);
-  return seconds_of_token_[kLanes] < seconds_of_token_[kInTurn] ? kLanes : kInTurn;
-}
-
-Status BatchScorer::RunAlone(std::span<const SentenceStream> streams,
-                             std::span<const size_t> chosen, const SentenceScorer::Sink& sink,
-                             const SentenceScorer::Name& name) {
+Status BatchScorer::RunIn(Way way, std::span<const SentenceStream> streams,
+                          std::span<const size_t> chosen, const SentenceScorer::Sink& sink,
+                          const SentenceScorer::Name& name) {
   size_t taken = 0;
-  uint64_t tokens = 0;
   const auto next = [&](SentenceStream& stream) {
     if (taken == chosen.size()) return false;
     stream = streams[chosen[taken++]];
-    tokens += stream.tokens.size();
     return true;
   };
   const auto use = [&](uint64_t index, std::span<const ScoredToken> scored) {
     return sink(chosen[index], scored);
   };
   const auto name_of = [&](uint64_t index, size_t at) { return name(chosen[index], at); };
-  const Way way = NextWay();
-  const auto began = std::chrono::steady_clock::now();
-  KINGLET_RETURN_IF_ERROR(way == kLanes ? scorer_.Run(next, use, name_of)
-                                        : scorer_.RunInTurn(next, use, name_of));
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  if (tokens == 0) return {};
-  seconds_of_token_[way] = took.count() / static_cast<double>(tokens);
-  ++batches_;
+  return way == kLanes ? scorer_.Run(next, use, name_of) : scorer_.RunInTurn(next, use, name_of);
+}
+
+Status BatchScorer::RunAlone(std::span<const SentenceStream> streams,
+                             std::span<const size_t> chosen, const SentenceScorer::Sink& sink,
+                             const SentenceScorer::Name& name) {
+  while (!chosen.empty()) {
+    if (trial_ == kWays && tokens_since_trial_ >= kTrialInterval) trial_ = kInTurn;
+    const bool tries = trial_ != kWays;
+    const bool lanes_won = seconds_of_token_[kLanes] < seconds_of_token_[kInTurn];
+    const Way way = tries ? trial_ : lanes_won ? kLanes : kInTurn;
+    const uint64_t most = tries ? kTrialTokens : kTrialInterval;
+    const size_t least = way == kLanes ? 4 * size_t{scorer_.lanes()} : 0;  // streams
+    size_t count = 0;
+    uint64_t tokens = 0;
+    while (count < chosen.size() && (tokens < most || count < least)) {
+      tokens += streams[chosen[count++]].tokens.size();
+    }
+    const auto began = std::chrono::steady_clock::now();
+    KINGLET_RETURN_IF_ERROR(RunIn(way, streams, chosen.first(count), sink, name));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    chosen = chosen.subspan(count);
+    tokens_since_trial_ += tokens;
+    if (!tries || tokens == 0) continue;
+    seconds_of_token_[way] = took.count() / static_cast<double>(tokens);
+    trial_ = way == kInTurn ? kLanes : kWays;
+    tokens_since_trial_ = 0;
+  }
   return {};
 }
 

@@ -30,14 +30,17 @@ class BatchScorer {
   static std::vector<size_t> WithSharedBeginnings(std::span<const SentenceStream> streams);
 
  private:
-  enum Way : uint8_t { kLanes, kInTurn, kWays };
-  Way NextWay() const;
+  enum Way : uint8_t { kInTurn, kLanes, kWays };
+  // Scores streams[i] for the chosen i in one of the first two ways, after a trial of both.
   Status RunAlone(std::span<const SentenceStream> streams, std::span<const size_t> chosen,
                   const SentenceScorer::Sink& sink, const SentenceScorer::Name& name);
+  Status RunIn(Way way, std::span<const SentenceStream> streams, std::span<const size_t> chosen,
+               const SentenceScorer::Sink& sink, const SentenceScorer::Name& name);
 
   SentenceScorer scorer_;
-  uint64_t batches_ = 0;
-  std::array<double, kWays> seconds_of_token_ = {};  // in the way's last batch
+  Way trial_ = kInTurn;  // the way to try next, or kWays
+  uint64_t tokens_since_trial_ = 0;
+  std::array<double, kWays> seconds_of_token_ = {};  // in the last trial
 };
 
 }  // namespace kinglet

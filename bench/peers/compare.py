@@ -210,7 +210,7 @@ class Bench:
                              "--recompute", "--tokens", str(self.recomputed))] if self.recomputed else [])]
 
 
-FEW_BITS = ("--activation-bits", "9", "--scale-by", "mse", "--round-by", "feedback", "--calibrate-by", "percentile", "--calibrate")
+FEW_BITS = ("--activation-bits", "9", "--scale-by", "mse", "--round-by", "feedback", "--calibrate")
 GPT2_FORMS = {
     "float32": (),
     "9 bits": ("--bits", "9", "--activation-bits", "9", "--calibrate"),

@@ -21,14 +21,14 @@ double PieceSearch::KeepBest(std::vector<Beginning>& continued) {
 class PieceSearch::Expansion {
  public:
   Expansion(const PieceVocabulary& pieces, const WordTrie& trie, const EntryScores& scores,
-            const TouchCosts& costs, bool is_finished, double floor,
+            const TouchCosts& costs, bool is_finished, double least,
             std::vector<Beginning>& continued)
       : pieces_(pieces),
         trie_(trie),
         scores_(scores),
         costs_(costs),
         is_finished_(is_finished),
-        floor_(floor),
+        least_(least),
         continued_(continued) {}
 
   void Run(const Beginning& from) {
@@ -45,16 +45,16 @@ class PieceSearch::Expansion {
     for (uint32_t node = above + 1; node < trie_.End(above); node = trie_.End(node)) {
       const double largest =
           scores_.Largest(trie_.FirstEntry(node), trie_.FirstEntry(trie_.End(node)));
-      if (from_->log_probability + largest < floor_) continue;
+      if (from_->log_probability + largest < least_) continue;
       const double* const by = costs_.of(trie_.label(node));
       const Row next = NextRow(row, before, by_last, by, costs_.deletion(trie_.label(node)));
       const double all = is_finished_ ? kNever : std::min(reached, next[n()]);
       const double cost = std::min(all, Least(next, row, by));
-      if (from_->log_probability + largest - cost < floor_) continue;
+      if (from_->log_probability + largest - cost < least_) continue;
       const uint32_t last_entry = trie_.FirstEntry(node + 1);
       for (uint32_t entry = trie_.FirstEntry(node); entry < last_entry; ++entry) {
         const double log_probability = from_->log_probability + static_cast<double>(scores_[entry]);
-        if (log_probability - cost < floor_ || log_probability == -kNever) continue;
+        if (log_probability - cost < least_ || log_probability == -kNever) continue;
         const uint32_t id = trie_.value(entry);
         Beginning made = {from_->ids,
                           from_->text + pieces_.text(id),
@@ -66,7 +66,7 @@ class PieceSearch::Expansion {
                           all};
         made.ids.push_back(id);
         continued_.push_back(std::move(made));
-        if (continued_.size() == 8 * kBeam) floor_ = std::max(floor_, KeepBest(continued_));
+        if (continued_.size() == 8 * kBeam) least_ = std::max(least_, KeepBest(continued_));
       }
       Visit(node, next, row, by, all);
     }
@@ -105,7 +105,7 @@ class PieceSearch::Expansion {
   const EntryScores& scores_;
   const TouchCosts& costs_;
   const bool is_finished_;
-  double floor_;
+  double least_;
   std::vector<Beginning>& continued_;
   const Beginning* from_ = nullptr;
 };
@@ -140,7 +140,7 @@ Result<double> PieceSearch::LogProbability(std::span<const uint32_t> ids,
 }
 
 Status PieceSearch::Find(const Touches& touches, const ErrorCosts& errors, bool is_finished,
-                         const PredictPieces& predict, const std::function<double()>& floor,
+                         const PredictPieces& predict, const std::function<double()>& least,
                          const std::function<void(const FoundPieces&)>& offer,
                          const StopSearch& stop, bool& was_stopped) {
   const WordTrie &beginning = pieces_->beginning(), &continuing = pieces_->continuing();
@@ -156,14 +156,14 @@ Status PieceSearch::Find(const Touches& touches, const ErrorCosts& errors, bool 
   std::vector<Beginning> continued;
   KINGLET_RETURN_IF_ERROR(predict({}, probabilities_));
   Score(beginning, beginning_scores_);
-  Expansion(*pieces_, beginning, beginning_scores_, beginning_costs_, is_finished, floor(),
+  Expansion(*pieces_, beginning, beginning_scores_, beginning_costs_, is_finished, least(),
             continued)
       .Run(start);
   for (size_t pieces = 1; pieces <= kMostPieces && !continued.empty(); ++pieces) {
     KeepBest(continued);
     const std::vector<Beginning> beam = std::exchange(continued, {});
     for (const Beginning& one : beam) {
-      if (one.best < floor()) break;
+      if (one.best < least()) break;
       if (stop()) {
         was_stopped = true;
         return {};
@@ -173,7 +173,7 @@ Status PieceSearch::Find(const Touches& touches, const ErrorCosts& errors, bool 
       const double cost = is_finished ? one.row.back() : one.reached;
       if (cost < kNever) offer({one.text, one.log_probability + end, cost});
       if (!pieces_->MayContinue(one.ids.back())) continue;
-      Expansion(*pieces_, continuing, continuing_scores_, continuing_costs_, is_finished, floor(),
+      Expansion(*pieces_, continuing, continuing_scores_, continuing_costs_, is_finished, least(),
                 continued)
           .Run(one);
     }

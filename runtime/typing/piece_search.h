@@ -38,11 +38,11 @@ class PieceSearch {
       : pieces_(std::move(pieces)), probabilities_(pieces_->size()) {}
 
   // Offers words that explain all touches, in no order; of a word that several sequences of pieces
-  // spell each may be offered. Beginnings whose best possible score is below `floor()` are not
+  // spell each may be offered. Beginnings whose best possible score is below `least()` are not
   // continued. After each piece the kBeam beginnings with the best possible scores are kept, so a
   // word may be missing. Errors: those of `predict`.
   Status Find(const Touches& touches, const ErrorCosts& errors, bool is_finished,
-              const PredictPieces& predict, const std::function<double()>& floor,
+              const PredictPieces& predict, const std::function<double()>& least,
               const std::function<void(const FoundPieces&)>& offer, const StopSearch& stop,
               bool& was_stopped);
 
@@ -53,7 +53,7 @@ class PieceSearch {
  private:
   // The probabilities of a tree's pieces.
   void Score(const WordTrie& trie, EntryScores& scores) const;
-  // That a word ends after the piece; probabilities_ are those after it.
+  // The log-probability that a word ends after the piece; probabilities_ are those after it.
   double LogEnd(uint32_t last);
   // The costs of aligning the first touches with the letters so far, by touches aligned.
   using Row = std::vector<double>;

@@ -34,7 +34,8 @@ Status CheckAlphabet(const WordList& words) {
 
 Result<std::shared_ptr<const TypingVocabulary>> TypingVocabulary::Of(
     std::shared_ptr<const Model> model) {
-  if (HasEncoder(model->file().description()) || model->plan().clusters.empty()) {
+  const ModelDescription& description = model->file().description();
+  if (HasEncoder(description) || IsMaskedModel(description) || model->plan().clusters.empty()) {
     return RefuseModel("a language model", "one that does not predict the next word");
   }
   if (model->vocabulary() == nullptr) {

@@ -58,10 +58,11 @@ TEST(BatchScorer, EveryBatchHasTheValuesOfLanes) {
     stream = streams[taken++];
     return true;
   };
-  ASSERT_TRUE((*SentenceScorer::Create(model, {.lanes = 3})).Run(next, sink, name).ok());
+  auto in_lanes = *SentenceScorer::Create(model, {.lanes = 3});
+  ASSERT_TRUE(in_lanes.Run(next, sink, name).ok());
   const auto expected = values;
   BatchScorer scorer(*SentenceScorer::Create(model, {.lanes = 3}));
-  for (int batch = 0; batch < 4; ++batch) {  // both ways are tried, then the quicker one
+  for (int batch = 0; batch < 4; ++batch) {  // each way is tried, then the quicker one
     for (auto& of_stream : values) of_stream.clear();
     ASSERT_TRUE(scorer.Run(streams, sink, name).ok());
     EXPECT_EQ(values, expected) << batch;
