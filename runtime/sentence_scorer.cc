@@ -184,8 +184,7 @@ Status SentenceScorer::RunInTurn(const Next& next, const Sink& sink, const Name&
 }
 
 Status SentenceScorer::RunTree(std::span<const SentenceStream> streams,
-                               std::span<const size_t> chosen, const Sink& sink,
-                               const Name& name) {
+                               std::span<const size_t> chosen, const Sink& sink, const Name& name) {
   PrefixTreeBuilder builder;
   std::vector<std::vector<uint32_t>> nodes;  // of each chosen stream's tokens
   nodes.reserve(chosen.size());

@@ -490,8 +490,8 @@ Status Session::StepMany(std::span<const uint32_t> ids, std::span<double> log_pr
   if (found->stream.position() == 0) {
     log_probabilities[0] = std::numeric_limits<double>::quiet_NaN();
   } else {
-    KINGLET_RETURN_IF_ERROR(LogProbabilityLanes({&lane, 1}, {&first, 1},
-                                                log_probabilities.first(1), computing));
+    KINGLET_RETURN_IF_ERROR(
+        LogProbabilityLanes({&lane, 1}, {&first, 1}, log_probabilities.first(1), computing));
   }
   return contents_->StepTogether(*this, ids, ids.subspan(1), log_probabilities.subspan(1),
                                  processed, lane, computing);

@@ -27,8 +27,8 @@ class Divisor {
   template <class D>
   HWY_INLINE hn::Vec<D> Quotient(D d, hn::Vec<D> x) const {
     const auto magnitude = hn::Abs(x);
-    const auto moderate = hn::And(hn::Ge(magnitude, hn::Set(d, 0x1p-60f)),
-                                  hn::Le(magnitude, hn::Set(d, 0x1p60f)));
+    const auto moderate =
+        hn::And(hn::Ge(magnitude, hn::Set(d, 0x1p-60f)), hn::Le(magnitude, hn::Set(d, 0x1p60f)));
     if (HWY_LIKELY(is_moderate_ && hn::AllTrue(d, moderate))) return ByReciprocal(d, x);
     return hn::Div(x, hn::Set(d, value_));
   }
