@@ -6,6 +6,7 @@
 #define KINGLET_KERNELS_CPU_DIVISION_INL_H_
 #endif
 
+#include "format/small_build.h"
 #include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/order-inl.h"
 
@@ -21,7 +22,7 @@ class Divisor {
   HWY_INLINE explicit Divisor(float value)
       : value_(value),
         reciprocal_(1.0f / value),
-        is_moderate_(HWY_TARGET != HWY_WASM && value >= 0x1p-40f && value <= 0x1p40f) {}
+        is_moderate_(kIsWorthwhile && value >= 0x1p-40f && value <= 0x1p40f) {}
 
   // x / value.
   template <class D>
@@ -40,6 +41,9 @@ class Divisor {
   }
 
  private:
+  // WebAssembly has no fused multiply-add, and the small library no room.
+  static constexpr bool kIsWorthwhile = HWY_TARGET != HWY_WASM && !kSmallBuild;
+
   template <class D>
   HWY_INLINE hn::Vec<D> ByReciprocal(D d, hn::Vec<D> x) const {
     const auto value = hn::Set(d, value_), reciprocal = hn::Set(d, reciprocal_);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "format/small_build.h"
 #include "hwy/cache_control.h"
 #include "kernels/cpu/finish-inl.h"
 #include "kernels/cpu/highway-inl.h"
@@ -344,7 +345,9 @@ void RealProduct(const RealPanels& weight, const RealVector* vectors, size_t cou
                  const Finish& finish) {
   if (weight.cols < kShortSum) return FewColumnsProduct<0>(weight, vectors, count, finish);
   if (weight.cols == 2 * kSumChains) return FewColumnsProduct<2>(weight, vectors, count, finish);
-  if (weight.cols == 4 * kSumChains) return FewColumnsProduct<4>(weight, vectors, count, finish);
+  if (!kSmallBuild && weight.cols == 4 * kSumChains) {
+    return FewColumnsProduct<4>(weight, vectors, count, finish);
+  }
   const Floats d;
   for (size_t row = 0; row < weight.rows; row += kWidth) {
     const float* values =
