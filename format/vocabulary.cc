@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -248,12 +247,7 @@ Status Vocabulary::ReadRanks() {
 
 uint32_t Vocabulary::RankOfId(uint32_t id) const {
   const int bits = RankBits(stored_.size);
-  if (bits == 0) return 0;
-  const uint64_t first = uint64_t{id} * static_cast<uint64_t>(bits), byte = first / 8;
-  uint64_t window = 0;  // a field of 32 bits lies in 5 bytes
-  std::memcpy(&window, stored_.ranks.data() + byte,
-              std::min<uint64_t>(5, stored_.ranks.size() - byte));
-  return static_cast<uint32_t>(window >> first % 8 & ((uint64_t{1} << bits) - 1));
+  return bits == 0 ? 0 : LoadField(stored_.ranks, bits, id);
 }
 
 Vocabulary::Reader::Reader(const Vocabulary& vocabulary, uint32_t rank)

@@ -162,29 +162,45 @@ Status SentenceScorer::Run(const Next& next, const Sink& sink, const Name& name,
   }
 }
 
-Status SentenceScorer::RunInTurn(const Next& next, const Sink& sink, const Name& name) {
+Status SentenceScorer::RunInLanes(std::span<const SentenceStream> streams,
+                                  std::span<const size_t> chosen, const Sink& sink,
+                                  const Name& name) {
+  size_t taken = 0;
+  const auto next = [&](SentenceStream& stream) {
+    if (taken == chosen.size()) return false;
+    stream = streams[chosen[taken++]];
+    return true;
+  };
+  const auto use = [&](uint64_t i, std::span<const ScoredToken> tokens) {
+    return sink(chosen[i], tokens);
+  };
+  return Run(next, use, [&](uint64_t i, size_t at) { return name(chosen[i], at); });
+}
+
+Status SentenceScorer::RunInTurn(std::span<const SentenceStream> streams,
+                                 std::span<const size_t> chosen, const Sink& sink,
+                                 const Name& name) {
   std::vector<double> values;
   std::vector<ScoredToken> scored;
-  SentenceStream stream;
-  for (uint64_t index = 0; next(stream); ++index) {
+  for (const size_t i : chosen) {
     KINGLET_RETURN_IF_ERROR(session_->Reset());
-    const std::span<const uint32_t> tokens = stream.tokens;
-    const size_t context = std::min(stream.context, tokens.empty() ? 0 : tokens.size() - 1);
+    const std::span<const uint32_t> tokens = streams[i].tokens;
+    const size_t context = std::min(streams[i].context, tokens.empty() ? 0 : tokens.size() - 1);
     uint64_t processed = 0;
     Status status = session_->StepMany(tokens.first(context), {}, processed);
     values.resize(tokens.size() - std::min(tokens.size(), context + 1));
     if (status.ok()) status = session_->ScoreMany(tokens.subspan(context), values, processed);
-    if (!status.ok()) return InSentenceNamed(name(index, processed + 1), status);
+    if (!status.ok()) return InSentenceNamed(name(i, processed + 1), status);
     scored.clear();
     for (const double value : values) scored.push_back({value, {}});
-    KINGLET_RETURN_IF_ERROR(sink(index, scored));
-    stream = {};
+    KINGLET_RETURN_IF_ERROR(sink(i, scored));
   }
   return {};
 }
 
-Status SentenceScorer::RunTree(std::span<const SentenceStream> streams,
-                               std::span<const size_t> chosen, const Sink& sink, const Name& name) {
+Status SentenceScorer::RunAsTree(std::span<const SentenceStream> streams,
+                                 std::span<const size_t> chosen, const Sink& sink,
+                                 const Name& name) {
   PrefixTreeBuilder builder;
   std::vector<std::vector<uint32_t>> nodes;  // of each chosen stream's tokens
   nodes.reserve(chosen.size());
@@ -192,18 +208,8 @@ Status SentenceScorer::RunTree(std::span<const SentenceStream> streams,
   const PrefixTree& tree = builder.tree();
   std::vector<double> values(tree.size());
   const Result<uint64_t> scored = ScoreTree(tree.parents, tree.ids, *session_, values);
-  if (!scored.ok()) {  // the error of one stream alone says which it is
-    size_t taken = 0;
-    const auto next = [&](SentenceStream& stream) {
-      if (taken == chosen.size()) return false;
-      stream = streams[chosen[taken++]];
-      return true;
-    };
-    const auto use = [&](uint64_t i, std::span<const ScoredToken> tokens) {
-      return sink(chosen[i], tokens);
-    };
-    return Run(next, use, [&](uint64_t i, size_t at) { return name(chosen[i], at); });
-  }
+  // The error of one stream alone says which it is.
+  if (!scored.ok()) return RunInLanes(streams, chosen, sink, name);
   std::vector<ScoredToken> tokens;
   for (size_t i = 0; i < chosen.size(); ++i) {
     tokens.clear();

@@ -65,14 +65,18 @@ class SentenceScorer {
   // stepping and querying a session, with `name` in front; those of `sink`.
   Status Run(const Next& next, const Sink& sink, const Name& name,
              const PlaceQuestions& questions = {});
-  // Like Run, stream after stream, the tokens of each together (Session::ScoreMany); same values.
-  // Which of the two is quicker depends on the model, the streams' lengths and the number of lanes.
-  // REQUIRES: no stream has a source.
-  Status RunInTurn(const Next& next, const Sink& sink, const Name& name);
-  // Like Run for the chosen streams, but processes a beginning that several of them share once
-  // (ScoreTree). Sink and name get a stream's index in `streams`.
-  Status RunTree(std::span<const SentenceStream> streams, std::span<const size_t> chosen,
-                 const Sink& sink, const Name& name);
+
+  // Three ways to score streams[i] for each chosen i, which give the same values as Run: in the
+  // lanes, stream after stream with the tokens of each together (Session::ScoreMany), and with
+  // each beginning that several streams share processed once (ScoreTree). Which is the quickest
+  // depends on the model, the streams and the number of lanes. Sink and name get an index in
+  // `streams`; the sink is called in the order of `chosen`. REQUIRES: no stream has a source.
+  Status RunInLanes(std::span<const SentenceStream> streams, std::span<const size_t> chosen,
+                    const Sink& sink, const Name& name);
+  Status RunInTurn(std::span<const SentenceStream> streams, std::span<const size_t> chosen,
+                   const Sink& sink, const Name& name);
+  Status RunAsTree(std::span<const SentenceStream> streams, std::span<const size_t> chosen,
+                   const Sink& sink, const Name& name);
 
  private:
   explicit SentenceScorer(std::unique_ptr<Session> session) : session_(std::move(session)) {}

@@ -35,22 +35,6 @@ std::vector<size_t> BatchScorer::WithSharedBeginnings(std::span<const SentenceSt
   return shared;
 }
 
-Status BatchScorer::RunIn(Way way, std::span<const SentenceStream> streams,
-                          std::span<const size_t> chosen, const SentenceScorer::Sink& sink,
-                          const SentenceScorer::Name& name) {
-  size_t taken = 0;
-  const auto next = [&](SentenceStream& stream) {
-    if (taken == chosen.size()) return false;
-    stream = streams[chosen[taken++]];
-    return true;
-  };
-  const auto use = [&](uint64_t index, std::span<const ScoredToken> scored) {
-    return sink(chosen[index], scored);
-  };
-  const auto name_of = [&](uint64_t index, size_t at) { return name(chosen[index], at); };
-  return way == kLanes ? scorer_.Run(next, use, name_of) : scorer_.RunInTurn(next, use, name_of);
-}
-
 Status BatchScorer::RunAlone(std::span<const SentenceStream> streams,
                              std::span<const size_t> chosen, const SentenceScorer::Sink& sink,
                              const SentenceScorer::Name& name) {
@@ -67,7 +51,9 @@ Status BatchScorer::RunAlone(std::span<const SentenceStream> streams,
       tokens += streams[chosen[count++]].tokens.size();
     }
     const auto began = std::chrono::steady_clock::now();
-    KINGLET_RETURN_IF_ERROR(RunIn(way, streams, chosen.first(count), sink, name));
+    const std::span<const size_t> part = chosen.first(count);
+    KINGLET_RETURN_IF_ERROR(way == kLanes ? scorer_.RunInLanes(streams, part, sink, name)
+                                          : scorer_.RunInTurn(streams, part, sink, name));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     chosen = chosen.subspan(count);
     tokens_since_trial_ += tokens;
@@ -90,7 +76,7 @@ Status BatchScorer::Run(std::span<const SentenceStream> streams, const SentenceS
   }
   KINGLET_RETURN_IF_ERROR(RunAlone(streams, alone, sink, name));
   if (shared.empty()) return {};
-  return scorer_.RunTree(streams, shared, sink, name);
+  return scorer_.RunAsTree(streams, shared, sink, name);
 }
 
 }  // namespace kinglet

@@ -34,8 +34,6 @@ class BatchScorer {
   // Scores streams[i] for the chosen i in one of the first two ways, after a trial of both.
   Status RunAlone(std::span<const SentenceStream> streams, std::span<const size_t> chosen,
                   const SentenceScorer::Sink& sink, const SentenceScorer::Name& name);
-  Status RunIn(Way way, std::span<const SentenceStream> streams, std::span<const size_t> chosen,
-               const SentenceScorer::Sink& sink, const SentenceScorer::Name& name);
 
   SentenceScorer scorer_;
   Way trial_ = kInTurn;  // the way to try next, or kWays

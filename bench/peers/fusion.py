@@ -35,6 +35,7 @@ from beam_steps import BEGIN, LAYERS, WORDS, onnx_graph, ort_session, weights_of
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "hosts"))
+import ctc_logits
 import transducer
 
 FRAMES_A_SECOND = 25
@@ -118,12 +119,7 @@ def text_of(model, count: int, seed: int) -> list:
 
 
 def errors(found: tuple, spoken: list) -> int:
-    row = list(range(len(spoken) + 1))
-    for i, a in enumerate(found, 1):
-        above, row[0] = row[0], i
-        for j, b in enumerate(spoken, 1):
-            above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (a != b))
-    return row[-1]
+    return ctc_logits.word_errors(" ".join(map(str, spoken)), " ".join(map(str, found)))
 
 
 def measured(ways: dict, texts: list, width: int) -> dict:

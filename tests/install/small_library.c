@@ -9,28 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "own_memory.h"
+
 enum { MOST_TOKENS = 400, MOST_BYTES = 65536, BEST = 10 };
-
-static void check(kinglet_status status) {
-  if (status != KINGLET_OK) {
-    printf("%s: %s\n", kinglet_status_name(status), kinglet_error_message());
-    exit(1);
-  }
-}
-
-// kB that this process alone has and that no file backs, so not the library's code; 0 if the system
-// does not tell.
-static long private_memory(void) {
-  FILE* const file = fopen("/proc/self/smaps_rollup", "r");
-  if (file == NULL) return 0;
-  char line[256];
-  long dirty = 0;
-  while (fgets(line, sizeof line, file) != NULL &&
-         sscanf(line, "Private_Dirty: %ld", &dirty) != 1) {
-  }
-  fclose(file);
-  return dirty;
-}
 
 // The small library makes no decoder and no beam, so that there is none for the other functions.
 static void ask_omitted(const kinglet_model* model) {
@@ -76,7 +57,7 @@ int main(int argc, char** argv) {
   const size_t bytes = fread(text, 1, sizeof text, file);
   fclose(file);
 
-  const long before = private_memory();
+  const long before = private_bytes();
   kinglet_model_options options;
   check(kinglet_model_options_init(&options, sizeof options));
   const int archives = argc > 3 && strcmp(argv[3], "archives") == 0;
@@ -114,7 +95,7 @@ int main(int argc, char** argv) {
     putchar('\n');
   }
   check(kinglet_session_reset(session, 0));
-  printf("grown %ld kB\n", private_memory() - before);
+  printf("grown %ld kB\n", (private_bytes() - before) / 1024);
   free(ids);
   kinglet_session_destroy(session);
   kinglet_model_close(model);

@@ -7,27 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "own_memory.h"
+
 enum { MOST_WORDS = 300, MOST_TOUCHES = 64, MOST_BYTES = 65536, SHOWN = 3 };
-
-static void check(kinglet_status status) {
-  if (status != KINGLET_OK) {
-    printf("%s: %s\n", kinglet_status_name(status), kinglet_error_message());
-    exit(1);
-  }
-}
-
-// Bytes that this process alone has and that no file backs, so not the library's code.
-static long private_bytes(void) {
-  FILE* const file = fopen("/proc/self/smaps_rollup", "r");
-  if (file == NULL) return 0;
-  char line[256];
-  long dirty = 0;
-  while (fgets(line, sizeof line, file) != NULL &&
-         sscanf(line, "Private_Dirty: %ld", &dirty) != 1) {
-  }
-  fclose(file);
-  return 1024 * dirty;
-}
 
 // The words that the letters may mean, with each letter's neighbours on the keyboard.
 static uint32_t find(kinglet_typing* typing, kinglet_session* session, const char* before,

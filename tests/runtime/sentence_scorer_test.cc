@@ -76,35 +76,22 @@ TEST(SentenceScorer, EveryWayGivesTheSameValues) {
   auto scorer = *SentenceScorer::Create(model, {.lanes = 3});
   using Values = std::vector<std::vector<double>>;
   const auto name = [](uint64_t index, size_t) { return std::to_string(index); };
+  const std::vector<size_t> all = {0, 1, 2, 3, 4, 5, 6, 7};
   const auto values_of = [&](const auto& run) {
     Values values(streams.size());
-    size_t taken = 0;
-    const auto next = [&](SentenceStream& stream) {
-      if (taken == streams.size()) return false;
-      stream = streams[taken++];
-      return true;
-    };
     const auto sink = [&](uint64_t index, std::span<const ScoredToken> scored) {
       for (const ScoredToken& token : scored) values[index].push_back(token.log_probability);
       return Status();
     };
-    const Status status = run(next, sink);
+    const Status status = (scorer.*run)(streams, all, sink, name);
     EXPECT_TRUE(status.ok()) << status.message();
     return values;
   };
-  const Values in_lanes =
-      values_of([&](const auto& next, const auto& sink) { return scorer.Run(next, sink, name); });
+  const Values in_lanes = values_of(&SentenceScorer::RunInLanes);
   EXPECT_EQ(in_lanes[0].size(), 64u);
   EXPECT_EQ(in_lanes[4].size(), 1u);
-  EXPECT_EQ(values_of([&](const auto& next, const auto& sink) {
-              return scorer.RunInTurn(next, sink, name);
-            }),
-            in_lanes);
-  const std::vector<size_t> all = {0, 1, 2, 3, 4, 5, 6, 7};
-  EXPECT_EQ(values_of([&](const auto&, const auto& sink) {
-              return scorer.RunTree(streams, all, sink, name);
-            }),
-            in_lanes);
+  EXPECT_EQ(values_of(&SentenceScorer::RunInTurn), in_lanes);
+  EXPECT_EQ(values_of(&SentenceScorer::RunAsTree), in_lanes);
 }
 
 TEST(SentenceScorer, EveryWayNamesTheStreamThatIsRefused) {
@@ -113,15 +100,10 @@ TEST(SentenceScorer, EveryWayNamesTheStreamThatIsRefused) {
   const std::vector<SentenceStream> streams = {{{}, {1, 2, 3}, 0}, {{}, {1, 2, 99, 4}, 0}};
   const auto ignore = [](uint64_t, std::span<const ScoredToken>) { return Status(); };
   const auto name = [](uint64_t index, size_t) { return "line " + std::to_string(index + 1); };
-  size_t taken = 0;
-  const auto next = [&](SentenceStream& stream) {
-    if (taken == streams.size()) return false;
-    stream = streams[taken++];
-    return true;
-  };
   const std::vector<size_t> all = {0, 1};
   for (const Status& status :
-       {scorer.RunInTurn(next, ignore, name), scorer.RunTree(streams, all, ignore, name)}) {
+       {scorer.RunInLanes(streams, all, ignore, name), scorer.RunInTurn(streams, all, ignore, name),
+        scorer.RunAsTree(streams, all, ignore, name)}) {
     EXPECT_EQ(status.code(), KINGLET_ID_OUT_OF_RANGE);
     EXPECT_TRUE(status.message().starts_with("line 2: ")) << status.message();
   }

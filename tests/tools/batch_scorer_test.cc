@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <string>
 
 #include "tests/support/model_builder.h"
@@ -52,14 +53,10 @@ TEST(BatchScorer, EveryBatchHasTheValuesOfLanes) {
     for (const ScoredToken& token : tokens) values[index].push_back(token.log_probability);
     return Status();
   };
-  size_t taken = 0;
-  const auto next = [&](SentenceStream& stream) {
-    if (taken == streams.size()) return false;
-    stream = streams[taken++];
-    return true;
-  };
+  std::vector<size_t> all(streams.size());
+  std::iota(all.begin(), all.end(), size_t{0});
   auto in_lanes = *SentenceScorer::Create(model, {.lanes = 3});
-  ASSERT_TRUE(in_lanes.Run(next, sink, name).ok());
+  ASSERT_TRUE(in_lanes.RunInLanes(streams, all, sink, name).ok());
   const auto expected = values;
   BatchScorer scorer(*SentenceScorer::Create(model, {.lanes = 3}));
   for (int batch = 0; batch < 4; ++batch) {  // each way is tried, then the quicker one
