@@ -3,7 +3,7 @@
 
     bench/filter_trial.py KINGLET [--documents 20000] [--kills 20] [--arpa MODEL.arpa] [--lanes 16] [--with-cache]
 
-KINGLET is the command; the model is the demo in 9 bits, without its neural cache but for --with-cache: a cache rewards
+KINGLET is the command; the model is the demo in 9 bits, calibrated, without its neural cache but for --with-cache: a cache rewards
 text that repeats. Six of ten documents are runs of 20 to 40 words of the demo's texts; one of ten each
 is letters at random, another language, boilerplate that repeats, and such a run with its words shuffled. `filter --scores-out` scores
 them once; `--cut-from` then ranks them by each score, with and without a limit on unknown words. With --kills the scoring is killed
@@ -147,7 +147,7 @@ def main():
         folder = pathlib.Path(name)
         (folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         subprocess.run([options.kinglet, "convert", str(DEMO), "--vocab", str(DEMO / "vocab.txt"), "--tokenizer", "wikitext", "--bits", "9",
-                        *([] if options.with_cache else ["--cache", "0"]), "-o", str(folder / "m.kgl")], check=True, stdout=subprocess.DEVNULL)
+                        "--calibrate", str(DEMO / "calibration.txt"), *([] if options.with_cache else ["--cache", "0"]), "-o", str(folder / "m.kgl")], check=True, stdout=subprocess.DEVNULL)
         begin = time.monotonic()
         summary = score(options, folder, "scores")
         seconds = time.monotonic() - begin

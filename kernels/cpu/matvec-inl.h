@@ -15,6 +15,7 @@
 #include "format/small_build.h"
 #include "hwy/cache_control.h"
 #include "kernels/cpu/byte_products-inl.h"
+#include "kernels/cpu/decoded_products-inl.h"
 #include "kernels/cpu/finish-inl.h"
 #include "kernels/cpu/highway-inl.h"
 #include "kernels/cpu/largest-inl.h"
@@ -493,8 +494,9 @@ struct FormProduct {
     const size_t turn = count > kGroupInputs ? kTurnPanels : panels;
     for (size_t panel = 0; panel < panels; panel += turn) {
       const size_t end = panels - panel < turn ? panels : panel + turn;
-      for (size_t begin = 0; begin < count; begin += kGroupInputs) {
-        const size_t group_size = count - begin < kGroupInputs ? count - begin : kGroupInputs;
+      size_t group_size;
+      for (size_t begin = 0; begin < count; begin += group_size) {
+        group_size = count - begin < kGroupInputs ? count - begin : kGroupInputs;
         if (group_size == 1) {
           if constexpr (FieldBits(kForm) != 0) {
             if (IntegerPanels<Products, kForm, 1, 1>::AreSmall(chunk_pairs)) {
@@ -510,6 +512,16 @@ struct FormProduct {
               continue;
             }
           }
+#if HWY_TARGET == HWY_AVX3
+          if constexpr (kForm != CodeForm::kInt16) {
+            using Decoded = DecodedProduct<Products, kForm>;
+            if (const size_t served = Decoded::Served(weight, count - begin, chunk_pairs)) {
+              Decoded::Multiply(weight, panel, end, vectors + begin, served, finish);
+              group_size = served;
+              continue;
+            }
+          }
+#endif
           MultiplyMany(weight, panel, end, vectors + begin, group_size, chunk, finish);
         }
       }
