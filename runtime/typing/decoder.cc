@@ -278,6 +278,7 @@ class TypingDecoder::Search {
 
   void OfferWords() {
     WordQuestion question = Question(0, touches(), question_.is_finished, question_.capitals);
+    question.lowest = Floor();
     question.margin = question_.margin;
     for (const FoundWord& word : Find(decoder_.scores_, question)) {
       Offer({Written(word.entry),
@@ -387,18 +388,20 @@ class TypingDecoder::Search {
     return best;
   }
 
-  // The best words that end after `split` touches. Those of the last question are kept while its
-  // touches are the beginning of this one's.
-  const std::vector<FoundWord>& FirstWords(size_t split) {
-    std::vector<std::vector<FoundWord>>& kept = decoder_.first_words_;
-    if (split < kept.size()) return kept[split];
+  // The best words of at least `lowest` that end after `split` touches. Those of the last question
+  // are kept while its touches are the beginning of this one's. What needs lower ones later is a
+  // text that no word explains: then all words are found, so that it happens once.
+  const std::vector<FoundWord>& FirstWords(size_t split, double lowest) {
+    std::vector<KeptWords>& kept = decoder_.first_words_;
+    if (split < kept.size() && kept[split].lowest <= lowest) return kept[split].words;
     WordQuestion question = Question(0, split, true, question_.capitals);
     question.count = kFirstWords;
     question.margin = kNear;
-    kept.resize(split);
-    std::vector<FoundWord> found = Find(decoder_.scores_, question);
-    kept.push_back(std::move(found));
-    return kept.back();
+    question.lowest = split < kept.size() ? -kNever : lowest - kSpare;
+    KeptWords found = {question.lowest, Find(decoder_.scores_, question)};
+    if (split == kept.size()) kept.emplace_back();
+    kept[split] = std::move(found);
+    return kept[split].words;
   }
 
   // Best first words first.
@@ -410,19 +413,22 @@ class TypingDecoder::Search {
     };
     if (question_.count == 0 || decoder_.costs_.is_impossible()) return {};
     const double space = !words_.joining().empty() ? 0 : question_.errors.missing_space;
+    if (space == kNever) return {};
     const double lowest =
         best_.empty() ? -kNever : std::max(Floor(), best_.front().score() - kNear);
     std::vector<First> firsts;
     for (size_t split = 1; split < touches(); ++split) {
-      const std::vector<FoundWord>& words = FirstWords(split);
+      // What the second word costs at least.
+      const double least = decoder_.costs_.Rest(split, touches()) + space;
+      const std::vector<FoundWord>& words = FirstWords(split, lowest + least);
       if (was_stopped_) {
         decoder_.first_words_.resize(split);
         return {};
       }
-      const double least = decoder_.costs_.Rest(split, touches()) + space;
       if (words.empty() || words[0].score - least < lowest) continue;
       const double second = SecondPart(split, lowest - words[0].score);
       for (const FoundWord& word : words) {
+        if (word.score - least < lowest) break;
         const double estimate = word.score + second;
         if (estimate >= lowest && estimate > -kNever) firsts.push_back({estimate, split, word});
       }

@@ -95,6 +95,8 @@ class TypingDecoder {
   static constexpr double kEstimate = 4;
   // Two words are tried where they may be at most this much worse than the best candidate.
   static constexpr double kNear = 3;
+  // First words are found down to a score this much lower than needed, for the next touches.
+  static constexpr double kSpare = 1;
 
   explicit TypingDecoder(std::shared_ptr<const TypingVocabulary> words);
 
@@ -171,8 +173,13 @@ class TypingDecoder {
   TouchCosts joining_costs_;
   double log_unknown_ = 0;
   TypingQuestion asked_;
-  std::vector<std::vector<FoundWord>> first_words_;  // by touches, of the last question
-  std::vector<After> after_;                         // by first word
+  // All words of at least `lowest` that are first words.
+  struct KeptWords {
+    double lowest = kNever;
+    std::vector<FoundWord> words;
+  };
+  std::vector<KeptWords> first_words_;  // by touches, of the last question
+  std::vector<After> after_;            // by first word
 };
 
 }  // namespace kinglet::typing
