@@ -1,11 +1,14 @@
 // kinglet type: a keyboard on a terminal, and a simulated typist.
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -14,12 +17,12 @@
 #include "converters/checkpoints/text_input.h"
 #include "runtime/scored_stream.h"
 #include "runtime/special_tokens.h"
+#include "runtime/token_scorer.h"
 #include "runtime/typing/session_predictor.h"
 #include "tools/commands.h"
 #include "tools/interrupt.h"
 #include "tools/json_lines.h"
 #include "tools/keyboard_layout.h"
-#include "tools/ngram_words.h"
 #include "tools/run_options.h"
 #include "tools/terminal_keyboard.h"
 #include "tools/typist.h"
@@ -30,7 +33,7 @@ namespace {
 
 struct TypeOptions {
   RunOptions run;
-  std::string layout, simulate, compare, tune, user, unlearn;
+  std::string layout, simulate, compare, ngram, tune, user, unlearn;
   TypistOptions typist;
   typing::TypingWeights weights;
   uint64_t words = 2000;
@@ -59,34 +62,63 @@ class SessionText : public TextPredictor {
   typing::SessionPredictor lane_;
 };
 
-// Counts of a text.
+// The words of a text by how often they occur, each one more time.
+class CountedWords : public TextPredictor {
+ public:
+  CountedWords(const TokenSequence& text, uint64_t vocabulary) : logs_(vocabulary) {
+    std::vector<uint64_t> counts(vocabulary, 1);
+    for (const uint32_t id : text.ids) ++counts[id];
+    const auto all = static_cast<double>(text.ids.size() + vocabulary);
+    for (uint64_t id = 0; id < vocabulary; ++id) {
+      logs_[id] = static_cast<float>(std::log(static_cast<double>(counts[id]) / all));
+    }
+  }
+  uint64_t version() const override { return 1; }
+  Status Next(std::span<float> out) override {
+    std::copy(logs_.begin(), logs_.end(), out.begin());
+    return {};
+  }
+  Status After(std::span<const uint32_t>, std::span<float> out) override { return Next(out); }
+  Status Step(uint32_t) override { return {}; }
+
+ private:
+  std::vector<float> logs_;
+};
+
+// An n-gram model of the words as the vocabulary spells them.
 class NgramText : public TextPredictor {
  public:
-  NgramText(const NgramCounts& counts, bool is_trigram, uint32_t begin)
-      : counts_(counts), is_trigram_(is_trigram), before_(begin), last_(begin) {}
+  static Result<NgramText> Open(const std::string& path, const Model& model) {
+    KINGLET_ASSIGN_OR_RETURN(auto ngrams, NgramModel::Open(path));
+    KINGLET_ASSIGN_OR_RETURN(TokenScorer scorer, TokenScorer::Create(model, 0, 0));
+    KINGLET_RETURN_IF_ERROR(
+        scorer.AddNgrams(model, std::move(ngrams), TokenScorer::Use::kAdded, 1));
+    return NgramText(std::move(scorer));
+  }
   uint64_t version() const override { return version_; }
-  Status Next(std::span<float> out) override { return Predict(before_, last_, out); }
+  Status Next(std::span<float> out) override { return Predict(state_, out); }
   Status After(std::span<const uint32_t> ids, std::span<float> out) override {
-    return Predict(ids.size() > 1 ? ids[ids.size() - 2] : last_, ids.back(), out);
+    TokenScorer::State state = state_;
+    for (const uint32_t id : ids) state = scorer_.After(state, id);
+    return Predict(state, out);
   }
   Status Step(uint32_t id) override {
-    before_ = std::exchange(last_, id);
+    state_ = scorer_.After(state_, id);
     ++version_;
     return {};
   }
 
  private:
-  Status Predict(uint32_t before, uint32_t last, std::span<float> out) {
-    if (is_trigram_) {
-      counts_.Trigram(before, last, out);
-    } else {
-      counts_.Unigram(out);
-    }
+  explicit NgramText(TokenScorer scorer) : scorer_(std::move(scorer)), state_(scorer_.Begin()) {}
+  Status Predict(const TokenScorer::State& state, std::span<float> out) const {
+    std::vector<double> row(out.size());
+    scorer_.ScoreAll(state, row);
+    std::transform(row.begin(), row.end(), out.begin(),
+                   [](double log) { return static_cast<float>(log); });
     return {};
   }
-  const NgramCounts& counts_;
-  const bool is_trigram_;
-  uint32_t before_, last_;
+  TokenScorer scorer_;
+  TokenScorer::State state_;
   uint64_t version_ = 1;
 };
 
@@ -185,6 +217,10 @@ Status Simulate(const TypeOptions& options, Console& console) {
   const std::shared_ptr<const Model>& model = opened.model;
   KINGLET_ASSIGN_OR_RETURN(const TokenSequence text,
                            ReadTextSequence(options.simulate, model->text()));
+  std::optional<NgramText> ngrams;
+  if (!options.ngram.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(ngrams, NgramText::Open(options.ngram, *model));
+  }
   NoteInterrupts();
   TypingRun run = {layout, options.typist, true, options.words, false, false, CheckInterrupt};
   run.types_unlisted = !options.user.empty();
@@ -215,19 +251,17 @@ Status Simulate(const TypeOptions& options, Console& console) {
     KINGLET_RETURN_IF_ERROR(type("user's words", network, 0));
     run.learns = false;
   }
-  if (options.compare.empty()) return {};
-  run.has_touch_model = false;
-  KINGLET_RETURN_IF_ERROR(start_again());
-  KINGLET_RETURN_IF_ERROR(type("nearest keys", network, 0));
-  run.has_touch_model = true;
-  KINGLET_ASSIGN_OR_RETURN(const TokenSequence counted,
-                           ReadTextSequence(options.compare, model->text()));
-  const NgramCounts counts(counted.ids, model->vocabulary_size());
-  for (const bool is_trigram : {false, true}) {
-    NgramText ngrams(counts, is_trigram, opened.begin);
-    KINGLET_RETURN_IF_ERROR(type(is_trigram ? "trigram" : "unigram", ngrams, 0));
+  if (!options.compare.empty()) {
+    run.has_touch_model = false;
+    KINGLET_RETURN_IF_ERROR(start_again());
+    KINGLET_RETURN_IF_ERROR(type("nearest keys", network, 0));
+    run.has_touch_model = true;
+    KINGLET_ASSIGN_OR_RETURN(const TokenSequence counted,
+                             ReadTextSequence(options.compare, model->text()));
+    CountedWords words(counted, model->vocabulary_size());
+    KINGLET_RETURN_IF_ERROR(type("word counts", words, 0));
   }
-  return {};
+  return ngrams ? type("n-grams", *ngrams, 0) : Status();
 }
 
 Status Tune(const TypeOptions& options, Console& console) {
@@ -388,8 +422,11 @@ Command AddType(Arguments& program) {
       .Placeholder("N")
       .ShowDefault();
   type.Add("--compare", options->compare,
-           "also type without the touches' places, and with counts of this text")
+           "also type without the touches' places, and with counts of this text's words")
       .Placeholder("FILE")
+      .Needs(simulate);
+  type.Add("--ngram", options->ngram, "also type with these n-grams of words")
+      .Placeholder("M.kng")
       .Needs(simulate);
   type.Footer(
       "Without --simulate, --tune and the options of --user, type on the terminal: Tab takes the "

@@ -18,13 +18,17 @@ class TypeTest : public testing::Test {
 };
 
 TEST_F(TypeTest, SimulatesAndCompares) {
+  folder_.Write("words.arpa",
+                "\\data\\\nngram 1=5\nngram 2=1\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\n-1\t</s>\n"
+                "-0.5\tthe\t-0.1\n-0.7\tw3\n\n\\2-grams:\n-0.2\tthe w3\n\n\\end\\\n");
+  ASSERT_EQ(folder_.Run("ngram words.arpa -o words.kng").exit_status, 0);
   const Outcome all = folder_.Run(
-      "type m.kgl --simulate text.txt --compare text.txt --noise 0 --omit 0 --add 0 --swap 0 "
-      "--json");
+      "type m.kgl --simulate text.txt --compare text.txt --ngram words.kng --noise 0 --omit 0 "
+      "--add 0 --swap 0 --json");
   ASSERT_EQ(all.exit_status, 0) << all.error;
   const auto lines = all.Json();
   ASSERT_EQ(lines.size(), 4u);
-  const char* const systems[] = {"network", "nearest keys", "unigram", "trigram"};
+  const char* const systems[] = {"network", "nearest keys", "word counts", "n-grams"};
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(lines[i]["system"], systems[i]);
     EXPECT_EQ(lines[i]["words"], 6);  // not the unknown one, not the comma
@@ -50,7 +54,8 @@ TEST_F(TypeTest, RefusesWhatIsWrong) {
   for (const char* const arguments :
        {"type m.kgl --simulate text.txt --layout bad.txt", "type ids.kgl --simulate text.txt",
         "type m.kgl --simulate missing.txt", "type m.kgl --simulate text.txt --noise -1",
-        "type m.kgl --simulate text.txt --omit 2", "type m.kgl --compare text.txt"}) {
+        "type m.kgl --simulate text.txt --omit 2", "type m.kgl --compare text.txt",
+        "type m.kgl --simulate text.txt --ngram text.txt"}) {
     const Outcome outcome = folder_.Run(arguments);
     EXPECT_NE(outcome.exit_status, 0) << arguments;
     EXPECT_TRUE(outcome.IsRefusal()) << arguments << ": " << outcome.error;
