@@ -3,7 +3,7 @@
 set(headers ${PROJECT_BINARY_DIR}/headers)
 file(MAKE_DIRECTORY ${headers})
 set(needed flatbuffers/flatbuffers.h hwy/highway.h xxhash.h)
-if(KINGLET_RUN_COMMAND)
+if(KINGLET_CONVERTERS OR KINGLET_RUN_COMMAND)
   list(APPEND needed CLI/CLI.hpp nlohmann/json.hpp)
   foreach(library CLI11::CLI11 nlohmann_json::nlohmann_json)
     add_library(${library} INTERFACE IMPORTED)
