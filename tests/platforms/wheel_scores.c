@@ -1,5 +1,5 @@
-// Prints the bits of what the library computes with the demo model: the log-probabilities of 300 words, and after them
-// those of the ten best.
+// Prints the bits of what the library computes with the demo model: the log-probabilities of 300
+// words, and after them those of the ten best.
 //
 //   wheel_scores MODEL.kgl
 #include <inttypes.h>
