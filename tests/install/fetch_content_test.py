@@ -42,8 +42,8 @@ def main():
             (work / name).write_text(text)
         if launcher:
             options += [f"-DCMAKE_{language}_COMPILER_LAUNCHER={launcher}" for language in ("C", "CXX")]
-        said = run(cmake, "-G", "Ninja", "-S", work, "-B", work / "build", *options)
-        found = re.search("configured: (.*)", said)[1]
+        report = run(cmake, "-G", "Ninja", "-S", work, "-B", work / "build", *options)
+        found = re.search("configured: (.*)", report)[1]
         folders = {pathlib.Path(name).name for name in re.split("[; ]", found) if "/" in name}
         expect(folders == {"format", "kernels", "runtime"}, f"expected the library's folders, found {found}")
         expect("Total Tests: 0" in run("ctest", "-N", "--test-dir", work / "build"), "expected no tests of kinglet's")
