@@ -206,7 +206,8 @@ Option& Option::Between(T least, T most) {
 }
 template Option& Option::Between(int, int);
 template Option& Option::Between(uint32_t, uint32_t);
-template Option& Option::Between(uint64_t, uint64_t);
+template Option& Option::Between(unsigned long, unsigned long);  // uint64_t and size_t
+template Option& Option::Between(unsigned long long, unsigned long long);
 template Option& Option::Between(double, double);
 
 Option& Option::NonNegative() {
@@ -269,7 +270,8 @@ Option Arguments::Add(const std::string& name, T& value, const std::string& help
 template Option Arguments::Add(const std::string&, std::string&, const std::string&);
 template Option Arguments::Add(const std::string&, int&, const std::string&);
 template Option Arguments::Add(const std::string&, uint32_t&, const std::string&);
-template Option Arguments::Add(const std::string&, uint64_t&, const std::string&);
+template Option Arguments::Add(const std::string&, unsigned long&, const std::string&);
+template Option Arguments::Add(const std::string&, unsigned long long&, const std::string&);
 template Option Arguments::Add(const std::string&, double&, const std::string&);
 template Option Arguments::Add(const std::string&, std::vector<std::string>&, const std::string&);
 template Option Arguments::Add(const std::string&, std::optional<std::string>&, const std::string&);

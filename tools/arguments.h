@@ -33,7 +33,7 @@ class Option {
   Option& OneValueEach();
   // The help shows the current value of the variable as the default.
   Option& ShowDefault();
-  // Refuses values outside [least, most]. T: int, uint32_t, uint64_t, double.
+  // Refuses values outside [least, most]. T: int, uint32_t, uint64_t, size_t, double.
   template <class T>
   Option& Between(T least, T most);
   Option& NonNegative();
@@ -75,8 +75,8 @@ class Arguments {
   explicit Arguments(CLI::App* app) : app_(app) {}
 
   // `name`: "--name", "-n,--name", or "NAME" for an operand. Parsing writes `value`, which must
-  // outlive it. T: std::string, int, uint32_t, uint64_t, double, and std::optional of them;
-  // std::vector<std::string> takes one or more values.
+  // outlive it. T: std::string, int, uint32_t, uint64_t, size_t, double, and std::optional of all
+  // but size_t; std::vector<std::string> takes one or more values.
   template <class T>
   Option Add(const std::string& name, T& value, const std::string& help = "");
   Option AddFlag(const std::string& name, bool& value, const std::string& help);

@@ -50,7 +50,11 @@ void CleanUpAtSignals() {
 }
 
 void NoteInterrupts() {
-  if (::pipe2(wake.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;  // Ctrl-C then ends the program
+  if (::pipe(wake.data()) != 0) return;  // Ctrl-C then ends the program
+  for (const int end : wake) {           // macOS has no pipe2
+    ::fcntl(end, F_SETFD, FD_CLOEXEC);
+    ::fcntl(end, F_SETFL, O_NONBLOCK);
+  }
   struct sigaction action {};
   action.sa_handler = Note;
   action.sa_flags = static_cast<int>(SA_RESETHAND);

@@ -15,7 +15,9 @@ from kinglet_lm._interface import ABI_VERSION, FIELDS, FUNCTIONS
 from kinglet_lm.errors import error_of
 
 BUFFER_TOO_SMALL = 103  # KINGLET_BUFFER_TOO_SMALL
-LIBRARY_NAME = "libkinglet.so"
+LIBRARY_NAME = {"win32": "kinglet.dll", "darwin": "libkinglet.dylib"}.get(
+    sys.platform, "libkinglet.so"
+)
 
 TYPES: dict[str, Any] = {
     "p": c_void_p,

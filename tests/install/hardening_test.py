@@ -3,7 +3,7 @@
 the stack is not executable and is checked (stack protector, stack clash), the command is independent of
 its address (PIE), and optimised code calls the C library's checked functions (_FORTIFY_SOURCE). The
 environment names no library to a privileged process. No folder's name is in the files, so that builds
-in two folders are the same bytes. All downloads of scripts/wheel* are pinned by hash.
+in two folders are the same bytes. All downloads of scripts/wheel* and scripts/cross are pinned by hash.
 
     hardening_test.py READELF SOURCE_DIR optimised|debug FILE...
 """
@@ -15,9 +15,9 @@ import sys
 
 
 def unpinned(scripts: pathlib.Path) -> list[str]:
-    """Downloads of scripts/wheel* that no hash pins."""
+    """Downloads of scripts/wheel* and scripts/cross that no hash pins."""
     faults = []
-    for path in scripts.glob("wheel*"):
+    for path in [*scripts.glob("wheel*"), scripts / "cross"]:
         for line in path.read_text().replace("\\\n", " ").splitlines():
             if "pip" in line and " install " in line and not re.search(r"--require-hashes -r|--no-index", line):
                 faults.append(f"{path}: expected --require-hashes, found {line.strip()}")
@@ -26,8 +26,8 @@ def unpinned(scripts: pathlib.Path) -> list[str]:
         for line in filter(None, text.split("\n")):
             if not re.match(r"[\w.-]+==[\w.]+ (?:; [^-]+)?(?: *--hash=sha256:[0-9a-f]{64})+$", line):
                 faults.append(f"{path}: expected NAME==VERSION and hashes, found {line[:60]}")
-    if "sha256sum --quiet -c" not in (scripts / "wheel_manylinux").read_text():
-        faults.append(f"{scripts}/wheel_manylinux: expected sources that are compared with pins/sources.sha256")
+    if "sha256sum --quiet -c" not in (scripts / "cross").read_text():
+        faults.append(f"{scripts}/cross: expected sources that are compared with pins/sources.sha256")
     return faults
 
 
