@@ -47,6 +47,16 @@ BOILERPLATE = [
 ]
 
 
+def demo_words():
+    return [word for name in ("calibration.txt", "passage.txt") for word in (DEMO / name).read_text(encoding="utf-8").split()]
+
+
+def convert_demo(kinglet, model, *options):
+    """The demo, calibrated; the options are of `kinglet convert`."""
+    subprocess.run([kinglet, "convert", str(DEMO), "--vocab", str(DEMO / "vocab.txt"), "--tokenizer", "wikitext",
+                    "--calibrate", str(DEMO / "calibration.txt"), *options, "-o", str(model)], check=True, stdout=subprocess.DEVNULL)
+
+
 def run_of(words, chance):
     length = chance.randint(20, 40)
     at = chance.randrange(len(words) - length)
@@ -54,7 +64,7 @@ def run_of(words, chance):
 
 
 def documents(count, chance):
-    words = [word for name in ("calibration.txt", "passage.txt") for word in (DEMO / name).read_text(encoding="utf-8").split()]
+    words = demo_words()
     foreign = [text.split() for text in LANGUAGES]
     for number in range(count):
         kind = {6: "letters", 7: "language", 8: "boilerplate", 9: "shuffled"}.get(number % 10, "text")
@@ -146,8 +156,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        subprocess.run([options.kinglet, "convert", str(DEMO), "--vocab", str(DEMO / "vocab.txt"), "--tokenizer", "wikitext", "--bits", "9",
-                        "--calibrate", str(DEMO / "calibration.txt"), *([] if options.with_cache else ["--cache", "0"]), "-o", str(folder / "m.kgl")], check=True, stdout=subprocess.DEVNULL)
+        convert_demo(options.kinglet, folder / "m.kgl", "--bits", "9", *([] if options.with_cache else ["--cache", "0"]))
         begin = time.monotonic()
         summary = score(options, folder, "scores")
         seconds = time.monotonic() - begin

@@ -16,11 +16,11 @@ import statistics
 import subprocess
 import tempfile
 
-from filter_trial import DEMO, documents
+from filter_trial import convert_demo, demo_words, documents
 
 
 def long_documents(chance):
-    words = [word for name in ("calibration.txt", "passage.txt") for word in (DEMO / name).read_text(encoding="utf-8").split()]
+    words = demo_words()
     for _ in range(129):
         at = chance.randrange(len(words) - 400)
         yield {"text": " ".join(words[at:at + 400])}
@@ -44,9 +44,7 @@ def main():
         folder = pathlib.Path(name)
         for bits in ("9", "5"):
             for side, command in (("old", options.old), ("new", options.new)):
-                subprocess.run([command, "convert", str(DEMO), "--vocab", str(DEMO / "vocab.txt"), "--tokenizer", "wikitext", "--bits", bits,
-                                "--activation-bits", "9", "--calibrate", str(DEMO / "calibration.txt"), "--cache", "0",
-                                "-o", str(folder / f"{side}{bits}.kgl")], check=True, stdout=subprocess.DEVNULL)
+                convert_demo(command, folder / f"{side}{bits}.kgl", "--bits", bits, "--activation-bits", "9", "--cache", "0")
         for kind, rows in (("20 to 40 words", documents(4000, random.Random(1))), ("400 words", long_documents(random.Random(2)))):
             rows = list(rows)
             tokens = sum(len(row["text"].split()) + 1 for row in rows)

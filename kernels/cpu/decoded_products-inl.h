@@ -30,7 +30,7 @@ constexpr size_t kLeastDecodedInputs = 16;
 constexpr size_t kMostDecodedPairs = 64;
 
 template <class Products, CodeForm kForm>
-struct DecodedProduct {
+struct DecodedPanels {
   using Tile = TileCodes<kForm>;
 
   // How many of `count` vectors Multiply serves.

@@ -514,7 +514,7 @@ struct FormProduct {
           }
 #if HWY_TARGET == HWY_AVX3
           if constexpr (kForm != CodeForm::kInt16) {
-            using Decoded = DecodedProduct<Products, kForm>;
+            using Decoded = DecodedPanels<Products, kForm>;
             if (const size_t served = Decoded::Served(weight, count - begin, chunk_pairs)) {
               Decoded::Multiply(weight, panel, end, vectors + begin, served, finish);
               group_size = served;
