@@ -88,6 +88,8 @@ uint64_t PageBytes();
 bool ReleasePages(std::byte* pages, uint64_t bytes);
 // Asks for pages that cost the processor fewer look-ups; changes no value.
 void PreferHugePages(void* memory, size_t bytes);
+// Returns freed memory to the system that the C library keeps for later, as glibc does.
+void ReturnFreedMemory();
 
 // A thread that handles no signals, which are the host program's. Throws std::system_error if the
 // system has no more threads.

@@ -1,5 +1,8 @@
 // Linux, macOS and other systems with POSIX.
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <pthread.h>
 #include <sched.h>
 #include <sys/file.h>
@@ -205,6 +208,12 @@ bool ReleasePages(std::byte* pages, uint64_t bytes) {
 void PreferHugePages([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes) {
 #ifdef MADV_HUGEPAGE
   static_cast<void>(::madvise(memory, bytes, MADV_HUGEPAGE));  // refused where there are none
+#endif
+}
+
+void ReturnFreedMemory() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
 #endif
 }
 

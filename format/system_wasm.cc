@@ -50,6 +50,7 @@ void UnmapPages(std::byte* pages, uint64_t) { std::free(pages); }
 uint64_t PageBytes() { return kPage; }
 bool ReleasePages(std::byte*, uint64_t) { return false; }  // its memory never becomes smaller
 void PreferHugePages(void*, size_t) {}
+void ReturnFreedMemory() {}
 
 std::thread StartThread(void (*run)(void*), void* argument) { return std::thread(run, argument); }
 size_t UsableProcessors() { return 1; }

@@ -365,6 +365,7 @@ bool ReleasePages(std::byte* pages, uint64_t bytes) {
 }
 
 void PreferHugePages(void* /*memory*/, size_t /*bytes*/) {}
+void ReturnFreedMemory() {}
 
 std::thread StartThread(void (*run)(void*), void* argument) { return std::thread(run, argument); }
 

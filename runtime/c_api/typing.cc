@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "format/system.h"
 #include "runtime/c_api/guard.h"
 #include "runtime/c_api/handles.h"
 
@@ -229,6 +230,7 @@ kinglet_status kinglet_typing_create(const kinglet_model* model, kinglet_typing*
     KINGLET_ASSIGN_OR_RETURN(auto words, kinglet::typing::TypingVocabulary::Of(model->model));
     *out = std::make_unique<kinglet_typing>(kinglet_typing{TypingDecoder(std::move(words)), {}})
                .release();
+    kinglet::system::ReturnFreedMemory();  // a list of all words, and counts of their letters
     return {};
   });
 }

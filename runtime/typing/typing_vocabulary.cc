@@ -79,11 +79,9 @@ Result<std::shared_ptr<const TypingVocabulary>> TypingVocabulary::Of(
   words.Sort();
   joining.Sort();
   made->letters_ = LetterModel(words);
-  double listed = std::exp(made->letters_.LogProbability({}));  // no letters are no word
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (i > 0 && words.word(i) == words.word(i - 1)) continue;
-    listed += std::exp(made->letters_.LogProbability(words.word(i)));
-  }
+  // No letters are no word.
+  const double listed =
+      std::exp(made->letters_.LogProbability({})) + made->letters_.ProbabilityOfAny(words);
   made->log_unlisted_ = std::log1p(-std::min(listed, 0.999));
   made->trie_ = WordTrie(words);
   made->model_ = std::move(model);

@@ -244,8 +244,9 @@ std::vector<FoundWord> WordSearch::Find(const WordTrie& trie, const EntryScores&
       }
     }
   }
-  if (rows_.capacity() > kCostsKept) rows_ = {};
-  if (queue_.capacity() > kCostsKept / 8) queue_ = {};
+  // An assignment of {} would keep the memory.
+  if (rows_.capacity() > kCostsKept) rows_ = std::vector<double>();
+  if (queue_.capacity() > kCostsKept / 8) queue_ = std::vector<Open>();
   return found;
 }
 

@@ -90,15 +90,15 @@ void WordTrie::PackEntries() {
     if (node % kBlock == 0) block_entries_.push_back(first_entries_[node]);
     const uint32_t in_block = first_entries_[node] - block_entries_.back();
     if (in_block > UINT8_MAX) {  // of words that differ in capitals only
-      block_entries_ = {};
-      entries_in_block_ = {};
+      block_entries_ = std::vector<uint32_t>();
+      entries_in_block_ = std::vector<uint8_t>();
       return;
     }
     entries_in_block_.push_back(static_cast<uint8_t>(in_block));
   }
   block_entries_.shrink_to_fit();
   entries_in_block_.shrink_to_fit();
-  first_entries_ = {};
+  first_entries_ = std::vector<uint32_t>();  // {} would keep the memory
 }
 
 std::span<const WordTrie::Typed> WordTrie::Labels(char32_t character) const {

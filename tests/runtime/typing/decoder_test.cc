@@ -307,6 +307,27 @@ TEST(TypingDecoder, AccentsAndApostrophesNeedNotBeTyped) {
   EXPECT_EQ(TextsOf(decoder.Find(predictor, question)), Texts{"caf\xC3\xA9"});
 }
 
+TEST(TypingDecoder, DigitsAreTypedAsLettersAre) {
+  TypingDecoder decoder(WordsOf({"1933", "<eos>", "<unk>", "1939", "19", "b2b", "bwb", "3"}));
+  EXPECT_EQ(Ask(decoder, "1933", 9), Texts{"1933"});
+  EXPECT_EQ(Ask(decoder, "1941", 9), Texts{"1941"});  // a number that no list has
+  // Any digit for another one, and a key that has a letter and a digit.
+  constexpr ErrorCosts kOtherKeys = {kInfinity, kInfinity, kInfinity, 0, kInfinity};
+  Texts found = Ask(decoder, "1932", 9, Capitals::kAsWritten, kOtherKeys);
+  std::sort(found.begin(), found.end());
+  EXPECT_EQ(found, (Texts{"1932", "1933", "1939"}));
+  MadeUpPredictor predictor;
+  TypingQuestion question;
+  question.errors = kNoErrors;
+  question.touches = Exactly("b");
+  const TouchedCharacter key[] = {{U'w', 0.5}, {U'2', 0.4}};
+  question.touches.Add(key);
+  question.touches.Add(Exactly("b").at(0));
+  found = TextsOf(decoder.Find(predictor, question));
+  std::sort(found.begin(), found.end());
+  EXPECT_EQ(found, (Texts{"b2b", "bwb"}));
+}
+
 TEST(TypingDecoder, BlockedWordsAreBlockedInEverySpelling) {
   TypingDecoder decoder(
       WordsOf({"don't", "<eos>", "<unk>", "caf\xC3\xA9", "cafe", "Cafe", "dont"}));
@@ -327,7 +348,6 @@ TEST(TypingDecoder, BlockedWordsAreBlockedInEverySpelling) {
   EXPECT_EQ(Ask(decoder, "cafe", 9), Texts{});
 }
 
-// A word that no list has: its probability is a share of the unknown word's.
 TEST(TypingDecoder, WordsOfTwoTokensAreBlockedToo) {
   const std::vector<std::string> words = {"didn", "<eos>", "<unk>", "'t", "did"};
   TypingDecoder decoder(WordsOf(words, TextTables{false, WordRule{WordRule::Rule::kWikiText}}));
@@ -343,6 +363,7 @@ TEST(TypingDecoder, WithoutWordsThereAreLettersOnly) {
   EXPECT_EQ(Ask(decoder, "", 9), Texts{});
 }
 
+// A word that no list has: its probability is a share of the unknown word's.
 TEST(TypingDecoder, TypedLettersAreACandidate) {
   TypingDecoder decoder(WordsOf(MadeUpWords(300)));
   decoder.SetWeights({0, 0});
