@@ -74,10 +74,13 @@ struct DeviceAnswer {
   std::optional<uint32_t> not_finite;
 };
 
-// The memory of a session's lanes on a device, all zeros at first, and a queue that works on it in
-// order. Belongs to one thread at a time. Calls that return no data may return before the work is
-// done. After an error of the device the memory may be half written, so every later call returns
-// the same error. REQUIRES: lanes below the count, ranges within the plan and its state.
+// The memory of a session's lanes on a device, and a queue that works on it in order. Scratch is
+// zeros at first. State that the lane's stream has not written (StateRegion::SlotsWritten) may have
+// any contents, those of an earlier stream, for example: nodes treat it as zeros, by the positions
+// of the frames. So a stream begins without a call. Belongs to one thread at a time. Calls that
+// return no data may return before the work is done. After an error of the device the memory may be
+// half written, so every later call returns the same error. REQUIRES: lanes below the count, ranges
+// within the plan and its state.
 class DeviceLanes {
  public:
   virtual ~DeviceLanes() = default;
@@ -106,10 +109,9 @@ class DeviceLanes {
     return CannotRank();
   }
 
-  // Read, write or clear bytes of a lane's state, from `offset` on.
+  // Read or write bytes of a lane's state, from `offset` on.
   virtual Status ReadState(uint32_t lane, uint64_t offset, std::span<std::byte> to) = 0;
   virtual Status WriteState(uint32_t lane, uint64_t offset, std::span<const std::byte> from) = 0;
-  virtual Status ClearState(uint32_t lane, uint64_t offset, uint64_t bytes) = 0;
   // Copies the entire state of a lane to another lane.
   virtual Status CopyState(uint32_t from, uint32_t to) = 0;
 

@@ -7,7 +7,7 @@
 //
 // One thread at a time may use a session, except for Cancel. After an error the session is as it
 // was before the call, and outputs are untouched. Only an error of a device, KINGLET_INTERNAL or
-// KINGLET_OUT_OF_MEMORY, stays: every later call returns that error too.
+// KINGLET_OUT_OF_MEMORY, stays: every later call of that device returns that error too.
 #ifndef KINGLET_RUNTIME_SESSION_H_
 #define KINGLET_RUNTIME_SESSION_H_
 

@@ -159,9 +159,6 @@ class ProgramLanes : public DeviceLanes {
     return Attempt(
         [&] { return queue_->Upload(StateAt(lane) + offset, from.data(), from.size()); });
   }
-  Status ClearState(uint32_t lane, uint64_t offset, uint64_t bytes) override {
-    return Attempt([&] { return queue_->Zero(StateAt(lane) + offset, bytes); });
-  }
   Status CopyState(uint32_t from, uint32_t to) override {
     return Attempt([&] { return queue_->Copy(StateAt(to), StateAt(from), layout_.state_bytes); });
   }
