@@ -174,6 +174,36 @@ uint64_t Stream::BytesOf(PageRange pages) const {
          pages.begin * StatePage::kBytes;
 }
 
+template <class Use>
+void Stream::ForEachWritten(const Use& use) const {
+  for (const StateRegion& region : layout_->state_regions) {
+    const uint64_t slots = region.SlotsWritten(position_, source_length_);
+    use(region.offset, region.offset + slots * region.slot_bytes);
+  }
+}
+
+bool Stream::HasWritten(size_t i) const {
+  const uint64_t begin = i * StatePage::kBytes, end = begin + StatePage::kBytes;
+  bool any = false;
+  ForEachWritten(
+      [&](uint64_t from, uint64_t to) { any = any || std::max(from, begin) < std::min(to, end); });
+  return any;
+}
+
+void Stream::ClearUnwritten(uint64_t offset, std::span<std::byte> memory) const {
+  const uint64_t end = offset + memory.size();
+  uint64_t cleared = offset;  // up to here
+  const auto clear_to = [&](uint64_t to) {
+    to = std::clamp(to, cleared, end);
+    std::memset(memory.data() + (cleared - offset), 0, to - cleared);
+  };
+  ForEachWritten([&](uint64_t from, uint64_t to) {
+    clear_to(from);
+    cleared = std::clamp(to, cleared, end);
+  });
+  clear_to(end);
+}
+
 Result<State> Stream::Save(const std::shared_ptr<const Model>& model) {
   MarkTokens();
   const auto needs = [&](size_t i) { return is_written_[i] != 0; };
@@ -201,6 +231,7 @@ Result<State> Stream::Save(const std::shared_ptr<const Model>& model) {
     const auto fetch_and_keep = [&](PagesTogether& fetched) -> Status {
       const std::span<std::byte> memory(fetched.data(), BytesOf(part));
       KINGLET_RETURN_IF_ERROR(device_->ReadState(lane_, at, memory));
+      ClearUnwritten(at, memory);
       return keep(memory);
     };
     KINGLET_RETURN_IF_ERROR(WithPagesTogether(fetch_and_keep));
@@ -212,14 +243,15 @@ Result<State> Stream::Save(const std::shared_ptr<const Model>& model) {
 
 template <class Pages>
 Status Stream::SetPages(const Pages& pages) {
-  MarkTokens();
-  const auto needs = [&](size_t i) { return is_written_[i] != 0 || pages_[i] != pages(i); };
+  // Null pages are zeros. On a device they need no copy where the stream has written nothing.
+  const auto needs = [&](size_t i) {
+    if (device_ != nullptr && pages(i) == nullptr) return HasWritten(i);
+    return is_written_[i] != 0 || pages_[i] != pages(i);
+  };
   for (PageRange part = NextPages(0, needs); part.begin < part.end;
        part = NextPages(part.end, needs)) {
     const uint64_t at = part.begin * StatePage::kBytes;
-    // Returns whether a page is not zeros.
     const auto fill = [&](std::byte* memory) {
-      bool any = false;
       for (size_t i = part.begin; i < part.end; ++i) {
         std::byte* const to = memory + (i - part.begin) * StatePage::kBytes;
         const uint64_t bytes = BytesOf({i, i + 1});
@@ -229,16 +261,14 @@ Status Stream::SetPages(const Pages& pages) {
         } else {
           std::memset(to, 0, bytes);
         }
-        any = any || page != nullptr;
       }
-      return any;
     };
     if (device_ == nullptr) {
       fill(state_.get() + at);
     } else {
       KINGLET_RETURN_IF_ERROR(WithPagesTogether([&](PagesTogether& given) {
-        return fill(given.data()) ? device_->WriteState(lane_, at, {given.data(), BytesOf(part)})
-                                  : device_->ClearState(lane_, at, BytesOf(part));
+        fill(given.data());
+        return device_->WriteState(lane_, at, {given.data(), BytesOf(part)});
       }));
     }
     for (size_t i = part.begin; i < part.end; ++i) {
@@ -246,24 +276,32 @@ Status Stream::SetPages(const Pages& pages) {
       is_written_[i] = 0;
     }
   }
+  if (device_ == nullptr) return Status();
+  for (size_t i = 0; i < pages_.size(); ++i) {
+    if (pages(i) != nullptr) continue;
+    pages_[i] = nullptr;
+    is_written_[i] = 0;
+  }
   return Status();
 }
 
 Status Stream::Reset() {
-  KINGLET_RETURN_IF_ERROR(SetPages([](size_t) -> SharedPage { return nullptr; }));
+  MarkTokens();
   position_ = unmarked_ = 0;
   last_token_ = 0;
   source_length_ = 0;
+  if (device_ == nullptr) return SetPages([](size_t) -> SharedPage { return nullptr; });
+  std::fill(pages_.begin(), pages_.end(), nullptr);
+  std::fill(is_written_.begin(), is_written_.end(), uint8_t{0});
   return Status();
 }
 
 Status Stream::Restore(const State& state) {
-  KINGLET_RETURN_IF_ERROR(
-      SetPages([&](size_t i) -> const SharedPage& { return state.pages()[i]; }));
+  MarkTokens();
   position_ = unmarked_ = state.position();
   last_token_ = state.last_token();
   source_length_ = state.source_length();
-  return Status();
+  return SetPages([&](size_t i) -> const SharedPage& { return state.pages()[i]; });
 }
 
 Status Stream::CopyOnDevice(const Stream& other) {

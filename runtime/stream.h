@@ -82,7 +82,8 @@ class Stream {
     return frame;
   }
 
-  // Starts a new stream without a source.
+  // Starts a new stream without a source. On a device this is no work: nodes treat what the new
+  // stream has not written as zeros.
   Status Reset();
   // The stream's state. Copies the pages that were written since the last Save or Restore, and
   // shares the others. Throws std::bad_alloc, and then leaves the stream unchanged.
@@ -117,7 +118,16 @@ class Stream {
   template <class Needs>
   PageRange NextPages(size_t from, const Needs& needs) const;
   uint64_t BytesOf(PageRange pages) const;
-  // Makes the stream's memory equal pages(i) in every page i.
+  // Calls use(offset, end) for the bytes of each region that the stream has written, in order.
+  template <class Use>
+  void ForEachWritten(const Use& use) const;
+  // Whether the stream has written a byte of page i.
+  bool HasWritten(size_t i) const;
+  // Sets the bytes of a copy of the state, from `offset` on, to zeros where the stream has not
+  // written. On the host they are zeros.
+  void ClearUnwritten(uint64_t offset, std::span<std::byte> memory) const;
+  // Makes the stream's memory equal pages(i) in every page i; on a device, in every byte that the
+  // stream, whose position is that of the pages, has written.
   template <class Pages>
   Status SetPages(const Pages& pages);
 
@@ -129,8 +139,10 @@ class Stream {
   uint64_t position_ = 0;
   uint32_t last_token_ = 0;
   uint64_t source_length_ = 0;
-  std::vector<std::byte> undo_;    // what the last token begun overwrites, region after region
-  std::vector<SharedPage> pages_;  // the state as it was last saved or restored
+  std::vector<std::byte> undo_;  // what the last token begun overwrites, region after region
+  // The state as it was last saved or restored. On a device a page without a byte that the stream
+  // has written is null, whatever the device's memory has there.
+  std::vector<SharedPage> pages_;
   // By page: 1 if a token before position unmarked_ has written to it since then.
   std::vector<uint8_t> is_written_;
   uint64_t unmarked_ = 0;

@@ -1,6 +1,8 @@
 // How WindowAttention and SourceAttention become device nodes (attention.h).
 #include "kernels/cuda/attention.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -14,6 +16,7 @@
 #include "kernels/cuda/bind.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/relative_rows.h"
+#include "kernels/nine_bit_row.h"
 #include "kernels/numerics.h"
 #include "kernels/ref/quantise.h"
 
@@ -123,6 +126,17 @@ Result<const void*> StartRow(WeightId id, const Attention& attention, const Buff
   return static_cast<const void*>(made);
 }
 
+// The row of slots that no token has filled, which without a start row are zeros.
+Result<const void*> ZeroRow(const Attention& attention, Binder& binder) {
+  const uint64_t elements = uint64_t{attention.heads} * (attention.key_size + attention.value_size);
+  const std::vector<std::byte> zeros(
+      std::max({elements * sizeof(float), NineBitRow{attention.key_row}.Bytes(),
+                NineBitRow{attention.value_row}.Bytes()}));
+  KINGLET_ASSIGN_OR_RETURN(const std::byte* const made,
+                           binder.weights.Constants(std::span<const std::byte>(zeros)));
+  return static_cast<const void*>(made);
+}
+
 // Attention::key_row or value_row of a ring whose heads have parts of `size` codes.
 Result<uint32_t> RowOf(BufferId ring, uint32_t size, const WindowAttention& op, Binder& binder) {
   const BufferSpec& buffer = binder.plan.buffer(ring);
@@ -170,6 +184,8 @@ Nodes BindOp(const WindowAttention& op, Binder& binder) {
   if (op.start_row) {
     KINGLET_ASSIGN_OR_RETURN(made.start,
                              StartRow(*op.start_row, made, binder.plan.buffer(op.qkv), binder));
+  } else if (op.start == StreamStart::kZeros) {
+    KINGLET_ASSIGN_OR_RETURN(made.start, ZeroRow(made, binder));
   }
   return NodesOf(made, binder);
 }

@@ -39,8 +39,9 @@ struct Attention {
   Place values;   // of ring slot 0 and head 0, like `keys` but at value_stride
   Place weights;  // [heads, window] of floats
   Place out;      // [heads, value_size] of floats
-  // The key [heads, key_size] and value [heads, value_size] of slots that no token has filled; or
-  // null.
+  // The key [heads, key_size] and value [heads, value_size] of slots that no token has filled. The
+  // memory of these slots may have any contents. Where rings have codes of 9 bits: a row of zeros.
+  // Null if these slots are not visible.
   const void* start = nullptr;
   PositionRows positions;
   Rounding rounding;  // of attention weights to codes
@@ -126,11 +127,14 @@ struct AttentionHead {
   KINGLET_HOST_DEVICE uint8_t* ValueRow(uint32_t s) const {
     return work.At<uint8_t>(lane, p.values) + window.Slot(s) * NineBitRow{p.value_row}.Bytes();
   }
+  KINGLET_HOST_DEVICE const uint8_t* StartRow() const {
+    return static_cast<const uint8_t*>(p.start);
+  }
   KINGLET_HOST_DEVICE NineBitCodes KeyCodes(uint32_t s) const {
-    return {{p.key_row}, KeyRow(s), uint64_t{head} * p.key_size};
+    return {{p.key_row}, HoldsStart(s) ? StartRow() : KeyRow(s), uint64_t{head} * p.key_size};
   }
   KINGLET_HOST_DEVICE NineBitCodes ValueCodes(uint32_t s) const {
-    return {{p.value_row}, ValueRow(s), uint64_t{head} * p.value_size};
+    return {{p.value_row}, HoldsStart(s) ? StartRow() : ValueRow(s), uint64_t{head} * p.value_size};
   }
   KINGLET_HOST_DEVICE const T* Key(uint32_t s) const {
     if (HoldsStart(s)) return static_cast<const T*>(p.start) + uint64_t{head} * p.key_size;
@@ -195,10 +199,12 @@ KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, const Team& block, ui
     if (stores && p.key_row != 0) {
       StoreNineBits(block, own + p.key_size, p.key_size, {p.key_row},
                     uint64_t{of.head} * p.key_size, of.KeyRow(newest));
+      if (of.head == 0) PadNineBits(block, {p.key_row}, of.KeyRow(newest));
     }
     if (stores && p.value_row != 0) {
       StoreNineBits(block, own + 2 * p.key_size, p.value_size, {p.value_row},
                     uint64_t{of.head} * p.value_size, of.ValueRow(newest));
+      if (of.head == 0) PadNineBits(block, {p.value_row}, of.ValueRow(newest));
     }
   }
   // Every head's thread block gets the newest slot's token from the lane; the first head's thread

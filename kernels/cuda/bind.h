@@ -114,6 +114,8 @@ Nodes BindDefineRow(const EmbedRow& op, const DefineRows& define, Binder& binder
 Nodes BindOp(const PartialProducts& op, Binder& binder);
 Nodes BindOp(const CodedSums& op, Binder& binder);
 Nodes BindOp(const CodedProduct& op, Binder& binder);
+// The node before a stream's tokens (ClearForFirstToken), or no node for a plan without such state.
+Nodes BindClearForFirstToken(Binder& binder);
 Nodes BindOp(const LstmGates& op, Binder& binder);
 Nodes BindOp(const GruGates& op, Binder& binder);
 Nodes BindOp(const RnnGates& op, Binder& binder);

@@ -37,6 +37,7 @@ class NodeDemand {
   DeviceDemand operator()(const CacheProducts&) const { return {}; }
   DeviceDemand operator()(const CacheTotal&) const { return {}; }
   DeviceDemand operator()(const CopyRow&) const { return {}; }
+  DeviceDemand operator()(const ClearForFirstToken&) const { return {}; }
   DeviceDemand operator()(const Cell&) const { return {}; }
   DeviceDemand operator()(const AppendToBag&) const { return {}; }
   DeviceDemand operator()(const FeaturesOfBag&) const { return {}; }

@@ -65,6 +65,14 @@ KINGLET_HOST_DEVICE void StoreNineBits(const Team& block, const int16_t* codes, 
     row[at] = layout.Byte(at, [=](uint64_t i) { return codes[i - first]; });
   });
 }
+// Block-wide: stores the zeros after a row's codes, whose number is a multiple of 8.
+template <class Team>
+KINGLET_HOST_DEVICE void PadNineBits(const Team& block, const NineBitRow& layout, uint8_t* row) {
+  const uint64_t n = layout.Padded() - layout.count;
+  if (n == 0) return;
+  block.ForEach(NineBitRow::PartBytes(n),
+                [&](uint64_t k) { row[layout.PartByteAt(layout.count, n, k)] = 0; });
+}
 // Vectors of codes are aligned to this many codes where all their lengths are multiples of it.
 inline constexpr uint32_t kCodesTogether = 4;
 

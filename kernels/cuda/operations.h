@@ -27,9 +27,9 @@ using Operations =
                  RealProduct, SumsOfTiles, LogOfSum, SumsOfProducts, RankTokens,
                  TokenLogProbability, AttendHead, ScoreSlots, WeighValues, AppendToCache,
                  CacheProducts, CacheTotal, AddRowOfPosition, AddToHeads, CopyRow, GatherRow,
-                 PartProducts, SumOfParts, SumOfDots, LstmCell, GruCell, RnnCell, QrnnCell,
-                 AppendToBag, FeaturesOfBag, ScaleAndRelu, ComputeDefineRow, ScaleToUnitMeanSquare,
-                 ActivateVector>;
+                 PartProducts, SumOfParts, SumOfDots, ClearForFirstToken, LstmCell, GruCell,
+                 RnnCell, QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRelu, ComputeDefineRow,
+                 ScaleToUnitMeanSquare, ActivateVector>;
 
 template <class T>
 Node MakeNode(const T& arguments) {

@@ -61,6 +61,11 @@ Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const Buf
     bound.push_back(std::move(nodes));
   }
   JoinQuantisers(plan, bound);
+  if (plan.context.begin < plan.context.end) {
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<Node> first, BindClearForFirstToken(binder));
+    std::vector<Node>& nodes = bound[plan.context.begin];
+    nodes.insert(nodes.begin(), first.begin(), first.end());
+  }
   for (const std::vector<Node>& nodes : bound) {
     program->firsts_.push_back(static_cast<uint32_t>(program->nodes_.size()));
     program->nodes_.insert(program->nodes_.end(), nodes.begin(), nodes.end());

@@ -1,5 +1,5 @@
 // The element-wise halves of recurrent cells (kernels/op.h, LstmGates, GruGates, RnnGates and
-// QrnnGates). The matrix products are nodes of their own. C++17.
+// QrnnGates), and what their first token finds. The matrix products are nodes of their own. C++17.
 //
 // A thread computes an element of the new state, one rounded operation after the other as
 // kernels/op.h writes them. No shared memory.
@@ -13,6 +13,29 @@
 #include "kernels/functions.h"
 
 namespace kinglet::cuda {
+
+// `count` 32-bit words of a lane's state.
+struct StateWords {
+  uint64_t offset;  // bytes
+  uint64_t count;
+};
+
+// Makes the vectors that a token leaves for the next one zeros before a stream's first token. Their
+// memory may have any contents then. A work item is a lane.
+struct ClearForFirstToken : ByLane {
+  const StateWords* vectors;  // device memory, [count]
+  uint32_t count;
+};
+
+KINGLET_HOST_DEVICE inline void Run(const ClearForFirstToken& p, const Work& work) {
+  const Lane& lane = work.lanes[work.item];
+  if (lane.position != 0) return;
+  for (uint32_t n = 0; n < p.count; ++n) {
+    const StateWords vector = p.vectors[n];
+    auto* const words = work.At<uint32_t>(lane, {Space::kState, vector.offset});
+    work.block.ForEach(vector.count, [=](uint64_t i) { words[i] = 0; });
+  }
+}
 
 // The vectors of a cell: n elements each, or n elements for each gate, gate after gate.
 struct Cell : ByElement {

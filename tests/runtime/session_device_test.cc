@@ -2,6 +2,7 @@
 // bit; a call that fails changes nothing.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -232,6 +233,27 @@ class TopKOfLanes {
   Session& expected() { return *expected_; }
   const std::vector<uint32_t>& lanes() const { return lanes_; }
 
+  // The answers in arrays, from the device and from the host.
+  void CompareArrays(uint32_t k, Computing computing) {
+    const auto wanted = expected_->TopKLanes(lanes_, k, computing).value();
+    const size_t each = std::min(k, vocabulary());
+    for (Session* session : {expected_.get(), found_.get()}) {
+      std::vector<uint32_t> ids(lanes_.size() * each), alone = ids;
+      std::vector<double> numbers(ids.size());
+      ASSERT_TRUE(session->TopKLanes(lanes_, k, ids, numbers, computing).ok());
+      ASSERT_TRUE(session->TopKLanes(lanes_, k, alone, {}, computing).ok());
+      EXPECT_EQ(ids, alone);
+      for (size_t at = 0; at < ids.size(); ++at) {
+        const Candidate& best = wanted[at / each][at % each];
+        ASSERT_EQ(ids[at], best.id) << at;
+        ASSERT_EQ(numbers[at], best.log_probability) << at;
+      }
+      numbers.resize(ids.size() + 1);
+      EXPECT_EQ(session->TopKLanes(lanes_, k, ids, numbers, computing).code(),
+                KINGLET_INVALID_ARGUMENT);
+    }
+  }
+
  private:
   std::vector<uint32_t> lanes_, ids_;
   std::unique_ptr<Session> found_, expected_;
@@ -270,6 +292,20 @@ TEST_P(SessionDevice, TailsWithoutABestTokenAreSkipped) {
       if (device == "pretended") continue;
       EXPECT_GT(few.opened, 0u);
       EXPECT_LT(few.opened, few.all);
+    }
+  }
+}
+
+TEST_P(SessionDevice, TheBestTokensInArraysAreThoseOfTheHost) {
+  const ModelDraft draft = TinyMicronet(WholeOptions(true));
+  const auto model = OpenHere(draft);
+  ASSERT_NE(model, nullptr);
+  for (const uint32_t lane_count : {1u, 11u, 40u}) {
+    TopKOfLanes both(model, draft, lane_count);
+    for (const uint32_t k : {0u, 1u, 7u, 30u, 1000u}) {
+      ASSERT_NO_FATAL_FAILURE(both.Step(both.vocabulary()));
+      ASSERT_NO_FATAL_FAILURE(both.CompareArrays(k, Computing::kNeeded));
+      ASSERT_NO_FATAL_FAILURE(both.CompareArrays(k, Computing::kAll));
     }
   }
 }
@@ -353,6 +389,79 @@ TEST_P(SessionDevice, StatesMoveToTheHostAndBack) {
     EXPECT_TRUE(*device->Save(0) == State(model));
     step(*device, 0, 60, 0);
     EXPECT_EQ(Full(*device, 0), Full(*straight));
+  }
+}
+
+// Models whose windows begin with zeros, in floats, in codes of 16 bits and in rows of 9, and whose
+// first token reads vectors of the token before it.
+std::vector<Family> ModelsThatBeginWithZeros() {
+  TinyOptions rows = WholeOptions(true);
+  rows.key_size = rows.value_size = 8;
+  return {{"slots", TinyMicronet(WholeOptions(true))},
+          {"slots, rows of 9 bits", TinyMicronet(rows)},
+          {"relative", TinyTransformer({.start = StreamStart::kZeros})},
+          {"relative, codes",
+           TinyTransformer({.start = StreamStart::kZeros, .quantised = true, .bits = 9})},
+          {"LSTM", TinyRecurrent(Recurrent(false))},
+          {"quantised LSTM", TinyRecurrent(Recurrent(true))},
+          {"GRU", TinyRecurrent({.cells = {RecurrentCell::kGru, RecurrentCell::kGru}})},
+          {"tanh", TinyRecurrent({.cells = {RecurrentCell::kTanh}, .quantised = true, .bits = 9})},
+          {"QRNN", TinyRecurrent({.cells = {RecurrentCell::kQrnn, RecurrentCell::kQrnn}})}};
+}
+
+// A stream's answers and states do not depend on what an earlier stream left in the lane, at any
+// position: windows and caches are empty, partly filled, full.
+TEST_P(SessionDevice, LanesKeepNothingOfAnEarlierStream) {
+  constexpr uint32_t kPositions = 16;  // windows have 5 and 6 slots, caches 7
+  for (const Family& family : ModelsThatBeginWithZeros()) {
+    SCOPED_TRACE(family.name);
+    const auto model = OpenHere(family.draft);
+    ASSERT_NE(model, nullptr);
+    const auto device = Start(model, {.lanes = 4}), host = Start(Open(family.draft, "cpu"));
+    const auto text = Tokens(kPositions, model->vocabulary_size(), 5);
+    const auto other = Tokens(40, model->vocabulary_size(), 6);
+    const auto read_other = [&](uint32_t lane, size_t count) {
+      for (size_t i = 0; i < count; ++i) ASSERT_TRUE(device->StepToken(other[i], lane).ok());
+    };
+    std::vector<State> states = {*host->Save()};
+    std::vector<std::vector<double>> answers = {{}};
+    for (const uint32_t id : text) {
+      ASSERT_TRUE(host->StepToken(id).ok());
+      states.push_back(*host->Save());
+      answers.push_back(Full(*host));
+    }
+    const auto compare = [&](uint32_t lane, size_t position) {
+      SCOPED_TRACE(std::to_string(position));
+      ASSERT_TRUE(*device->Save(lane) == states[position]);
+      if (position > 0) {
+        ASSERT_EQ(Full(*device, lane), answers[position]);
+      }
+    };
+    ASSERT_NO_FATAL_FAILURE(read_other(0, 40));
+    const uint64_t before = device->device_work().bytes_to_device;
+    ASSERT_TRUE(device->Reset(0).ok());
+    EXPECT_EQ(device->device_work().bytes_to_device, before);
+    ASSERT_NO_FATAL_FAILURE(compare(0, 0));
+    for (size_t i = 0; i < kPositions; ++i) {
+      ASSERT_TRUE(device->StepToken(text[i], 0).ok());
+      ASSERT_NO_FATAL_FAILURE(compare(0, i + 1));
+      // Forked to a lane that was used, and rewound there; restored to a lane that was used.
+      ASSERT_NO_FATAL_FAILURE(read_other(1, 3));
+      ASSERT_TRUE(device->Fork(0, 1).ok());
+      ASSERT_NO_FATAL_FAILURE(compare(1, i + 1));
+      ASSERT_NO_FATAL_FAILURE(read_other(1, 2));
+      ASSERT_TRUE(device->Restore(states[i + 1], 1).ok());
+      ASSERT_NO_FATAL_FAILURE(compare(1, i + 1));
+      ASSERT_TRUE(device->Restore(states[i / 2], 1).ok());
+      ASSERT_TRUE(device->StepToken(text[i / 2], 1).ok());
+      ASSERT_NO_FATAL_FAILURE(compare(1, i / 2 + 1));
+      ASSERT_NO_FATAL_FAILURE(read_other(2, i));
+      ASSERT_TRUE(device->Restore(*device->Save(0), 2).ok());
+      ASSERT_NO_FATAL_FAILURE(compare(2, i + 1));
+      ASSERT_TRUE(device->Reset(2).ok());
+      ASSERT_TRUE(device->StepToken(text[0], 2).ok());
+      ASSERT_NO_FATAL_FAILURE(compare(2, 1));
+    }
   }
 }
 
@@ -490,16 +599,19 @@ TEST(SessionOnFailedDevice, ReturnsItsErrorFromThenOn) {
   const auto model = OpenOn(TinyMicronet(WholeOptions(true)), backend).value();
   const auto session = Start(model, {.lanes = 2});
   ASSERT_TRUE(session->StepToken(1).ok());
+  const State saved = session->Save().value();
+  ASSERT_TRUE(session->StepToken(1).ok());
   device.calls_left = 0;
   std::vector<double> all(40);
   EXPECT_EQ(session->StepToken(2).code(), KINGLET_INTERNAL);
-  EXPECT_EQ(session->position(), 1u);
+  EXPECT_EQ(session->position(), 2u);
   EXPECT_EQ(session->LogProbabilities(std::span<double>(all)).code(), KINGLET_INTERNAL);
   EXPECT_EQ(session->TopKLanes(std::vector<uint32_t>{0}, 2).status().code(), KINGLET_INTERNAL);
   EXPECT_EQ(session->Save().status().code(), KINGLET_INTERNAL);
   EXPECT_EQ(session->Fork(0, 1).code(), KINGLET_INTERNAL);
-  EXPECT_EQ(session->Restore(State(model)).code(), KINGLET_INTERNAL);
-  EXPECT_EQ(session->Reset().code(), KINGLET_INTERNAL);
+  EXPECT_EQ(session->Restore(saved).code(), KINGLET_INTERNAL);
+  EXPECT_TRUE(session->Reset().ok());  // is no work for the device
+  EXPECT_EQ(session->StepToken(2).code(), KINGLET_INTERNAL);
 }
 
 }  // namespace

@@ -199,7 +199,7 @@ def tree_violations(lines, names):
 
 def bench_violations(text, names):
     """Programs of bench/ that the lists of its README lack, and others that they have."""
-    programs = {name.removeprefix("bench/").removesuffix(".cc").removesuffix(".c") for name in names
+    programs = {re.sub(r"\.(cc?|cu)$", "", name.removeprefix("bench/")) for name in names
                 if re.match(r"bench/(peers/)?[\w.]+$", name) and not re.search(NO_PROGRAM, name)}
     lists = text.split("## Programs\n")[-1].split("\n## ")[0]
     heads = [line.split(":")[0] for line in lists.splitlines() if line.startswith("* `")]

@@ -34,6 +34,10 @@ OpCase AttentionCase(const std::string& prefix, const AttentionShape& shape) {
   };
   op.keys = ring("keys", shape.key_size, Fill::kRandom);
   op.values = ring("values", shape.value_size, shape.fill);
+  if (shape.start == StreamStart::kZeros && shape.position < shape.window) {
+    builder.ClearFrom(op.keys, (shape.position + 1) * heads * shape.key_size);
+    builder.ClearFrom(op.values, (shape.position + 1) * heads * shape.value_size);
+  }
   op.positions = SlotColumns{builder.Matrix(shape.key_size, shape.window, Storage::kF32, 0)};
   op.heads = shape.heads;
   op.key_size = shape.key_size;

@@ -1,8 +1,10 @@
 #include "tests/support/case_builder.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <utility>
 
@@ -95,6 +97,17 @@ BufferId CaseBuilder::NineBitRows(const std::string& name, uint64_t row, uint64_
 BufferId CaseBuilder::CacheKeys(uint64_t width, uint64_t capacity, int bits, Fill fill) {
   if (bits == 9) return NineBitRows("keys", width, capacity, fill);
   return Vector("keys", capacity * width, bits, fill, true);
+}
+
+void CaseBuilder::ClearFrom(BufferId id, uint64_t first) {
+  InitialBuffer& initial = case_.contents[static_cast<size_t>(id)];
+  const auto clear = [first](auto& elements) {
+    if (first < elements.size()) {
+      std::fill(elements.begin() + static_cast<ptrdiff_t>(first), elements.end(), 0);
+    }
+  };
+  clear(initial.floats);
+  clear(initial.integers);
 }
 
 BufferId CaseBuilder::Tokens(uint64_t count) {

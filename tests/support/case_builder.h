@@ -54,6 +54,8 @@ class CaseBuilder {
   BufferId NineBitRows(const std::string& name, uint64_t row, uint64_t rows, Fill fill);
   // "keys" of a neural cache: codes of 9 bits in rows of Element::kCode9, others as in Vector.
   BufferId CacheKeys(uint64_t width, uint64_t capacity, int bits, Fill fill);
+  // Makes the initial elements from `first` on zeros, as what a stream has not written.
+  void ClearFrom(BufferId id, uint64_t first);
   BufferId Tokens(uint64_t count);
   BufferId GivenTokens(const std::string& name, std::vector<int32_t> tokens);
   // `bits` 0: floats; otherwise codes of that many bits.

@@ -1,6 +1,7 @@
 #include "tests/support/device_backends.h"
 
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,7 @@ class PretendedLanes : public DeviceLanes {
     for (StreamFrame& frame : here) {
       frame.scratch = StateOf(frame.lane) - bound_.layout.scratch_bytes;
       frame.state = StateOf(frame.lane);
+      if (range.begin == bound_.plan.context.begin) ClearUnwritten(frame);
     }
     for (size_t i = range.begin; i < range.end; ++i) bound_.kernels[i].Run(here);
     work_.launches += range.end - range.begin;
@@ -67,11 +69,6 @@ class PretendedLanes : public DeviceLanes {
     work_.bytes_to_device += from.size();
     return Status();
   }
-  Status ClearState(uint32_t lane, uint64_t offset, uint64_t bytes) override {
-    KINGLET_RETURN_IF_ERROR(Call());
-    std::memset(StateOf(lane) + offset, 0, bytes);
-    return Status();
-  }
   Status CopyState(uint32_t from, uint32_t to) override {
     KINGLET_RETURN_IF_ERROR(Call());
     std::memcpy(StateOf(to), StateOf(from), bound_.layout.state_bytes);
@@ -84,6 +81,14 @@ class PretendedLanes : public DeviceLanes {
   struct alignas(64) Unit {
     std::byte bytes[64];
   };
+  // Reference kernels read zeros where a stream has not written.
+  void ClearUnwritten(const StreamFrame& frame) const {
+    for (const StateRegion& region : bound_.layout.state_regions) {
+      const uint64_t written = region.SlotsWritten(frame.position, frame.source_length);
+      std::memset(frame.state + region.offset + written * region.slot_bytes, 0,
+                  (region.ring.slots - written) * region.slot_bytes);
+    }
+  }
   Status Call() {
     if (bound_.device.calls_left == 0) {
       return Status(KINGLET_INTERNAL, "pretended device: fell off the bus");
@@ -98,6 +103,35 @@ class PretendedLanes : public DeviceLanes {
   const Bound& bound_;
   std::vector<Unit> memory_;
   DeviceWork work_;
+};
+
+// A device whose lanes begin with rubbish in their state, as after streams of another session:
+// every byte is 0xFF, which makes floats NaN, and ids and counts too large.
+class RubbishProgram : public DeviceProgram {
+ public:
+  RubbishProgram(std::shared_ptr<const DeviceProgram> program, const BufferLayout& layout)
+      : program_(std::move(program)), state_bytes_(layout.state_bytes) {}
+  const std::string& device_name() const override { return program_->device_name(); }
+  uint64_t weight_bytes() const override { return program_->weight_bytes(); }
+  uint64_t BytesPerLane() const override { return program_->BytesPerLane(); }
+  uint64_t FreeBytes() const override { return program_->FreeBytes(); }
+  DevicePeaks peaks() const override { return program_->peaks(); }
+  std::optional<DeviceDemand> DemandOf(size_t node,
+                                       std::span<const StreamFrame> lanes) const override {
+    return program_->DemandOf(node, lanes);
+  }
+  Result<std::unique_ptr<DeviceLanes>> CreateLanes(uint32_t count) const override {
+    KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<DeviceLanes> lanes, program_->CreateLanes(count));
+    const std::vector<std::byte> rubbish(state_bytes_, std::byte{0xFF});
+    for (uint32_t lane = 0; lane < count; ++lane) {
+      KINGLET_RETURN_IF_ERROR(lanes->WriteState(lane, 0, rubbish));
+    }
+    return lanes;
+  }
+
+ private:
+  std::shared_ptr<const DeviceProgram> program_;
+  uint64_t state_bytes_;
 };
 
 class PretendedProgram : public DeviceProgram {
@@ -123,8 +157,11 @@ class PretendedProgram : public DeviceProgram {
 Backend EmulatedCuda(const cuda::Emulation& emulation) {
   const auto device = cuda::EmulatedDevice(emulation);
   const auto bind = [device](const Plan& plan, const BufferLayout& layout,
-                             const ReleaseBytes& release) {
-    return cuda::BindTo(device, plan, layout, release);
+                             const ReleaseBytes& release) -> DeviceBinding {
+    KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const DeviceProgram> program,
+                             cuda::BindTo(device, plan, layout, release));
+    return std::shared_ptr<const DeviceProgram>(
+        std::make_shared<RubbishProgram>(std::move(program), layout));
   };
   return {"cuda, emulated", sizeof(float), nullptr, Backends()[0].cluster_functions, bind};
 }

@@ -1,6 +1,6 @@
-// Backends with a device for tests on machines without one: CUDA kernels on the emulated device;
-// and a pretended device, which runs reference kernels on memory of its own and can be told to
-// fail.
+// Backends with a device for tests on machines without one: CUDA kernels on the emulated device,
+// whose lanes begin with rubbish in their state; and a pretended device, which runs reference
+// kernels on memory of its own and can be told to fail.
 #ifndef KINGLET_TESTS_SUPPORT_DEVICE_BACKENDS_H_
 #define KINGLET_TESTS_SUPPORT_DEVICE_BACKENDS_H_
 

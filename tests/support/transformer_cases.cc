@@ -55,6 +55,10 @@ OpCase AttentionCase(const std::string& prefix, const Shape4& shape, uint64_t po
   op.keys = builder.Vector("keys", shape.window * keys, options.bits, Fill::kRandom, true);
   op.values = builder.Vector("values", shape.window * heads * shape.value_size, options.bits,
                              options.fill, true);
+  if (options.start == StreamStart::kZeros && !options.start_row && position < shape.window) {
+    builder.ClearFrom(op.keys, (position + 1) * keys);
+    builder.ClearFrom(op.values, (position + 1) * heads * shape.value_size);
+  }
   if (options.form == Form::kRelative) {
     RelativeRows relative{};
     relative.projection = builder.Matrix(keys, options.width, options.projection,

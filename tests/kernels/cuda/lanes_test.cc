@@ -80,25 +80,23 @@ TEST_F(CudaLanes, NodesRunOnTheLanesThatAreNamed) {
   EXPECT_EQ(Sum(*lanes, 2, layout_), twice);
   const DeviceWork work = lanes->work();
   EXPECT_EQ(work.launches, 2u);
-  EXPECT_EQ(work.bytes_to_device, 2 * sizeof(Floats) + 3 * sizeof(Lane));
+  // Not copied again: what the device has already of lane 2.
+  EXPECT_EQ(work.bytes_to_device, 2 * sizeof(Floats) + 2 * sizeof(Lane));
   EXPECT_EQ(work.bytes_to_host, 3 * sizeof(Floats));
 }
 
-TEST_F(CudaLanes, StatesAreWrittenReadClearedAndCopied) {
+TEST_F(CudaLanes, StatesAreWrittenReadAndCopied) {
   const auto program = Bind(EmulatedDevice());
   const auto lanes = std::move(program->CreateLanes(2)).value();
   const Floats ramp = Ramp(1);
   ASSERT_TRUE(lanes->WriteState(0, 0, std::as_bytes(std::span(ramp))).ok());
   ASSERT_TRUE(lanes->CopyState(0, 1).ok());
-  ASSERT_TRUE(lanes->ClearState(0, 4 * sizeof(float), 2 * sizeof(float)).ok());
   const auto read = [&](uint32_t lane) {
     Floats floats{};
     EXPECT_TRUE(lanes->ReadState(lane, 0, std::as_writable_bytes(std::span(floats))).ok());
     return floats;
   };
-  Floats cleared = ramp;
-  cleared[4] = cleared[5] = 0;
-  EXPECT_EQ(read(0), cleared);
+  EXPECT_EQ(read(0), ramp);
   EXPECT_EQ(read(1), ramp);
   ASSERT_TRUE(lanes->WriteState(1, 8, std::as_bytes(std::span(ramp).first(1))).ok());
   EXPECT_EQ(read(1)[2], 1);
@@ -110,14 +108,15 @@ TEST_F(CudaLanes, MemoryIsTheDevices) {
   const auto device = EmulatedDevice(emulation);
   const auto program = Bind(device);
   const uint64_t max_lanes = program->FreeBytes() / program->BytesPerLane();
-  ASSERT_GT(max_lanes, 1u);
+  ASSERT_GT(max_lanes, 3u);
   EXPECT_EQ(program->CreateLanes(static_cast<uint32_t>(max_lanes) + 1).status().code(),
             KINGLET_OUT_OF_MEMORY);
   const uint64_t before = program->FreeBytes();
   {
-    const auto lanes = program->CreateLanes(static_cast<uint32_t>(max_lanes));
+    // What all lanes share takes less than two more. On a GPU kReservedBytes has room for it.
+    const auto lanes = program->CreateLanes(static_cast<uint32_t>(max_lanes) - 2);
     EXPECT_TRUE(lanes.ok()) << lanes.status().message();
-    EXPECT_LT(program->FreeBytes(), program->BytesPerLane());
+    EXPECT_LT(program->FreeBytes(), 3 * program->BytesPerLane());
   }
   EXPECT_EQ(program->FreeBytes(), before);
 }
