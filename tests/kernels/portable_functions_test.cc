@@ -22,7 +22,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 std::vector<double> Arguments(double low, double high) {
   std::vector<double> arguments;
   std::mt19937_64 random(1);
-  while (arguments.size() < 300'000) {
+  while (arguments.size() < 100'000) {
     const double x = low + (high - low) * static_cast<double>(random() >> 11) * 0x1p-53;
     arguments.push_back(random() % 3 == 0 ? std::ldexp(x, -static_cast<int>(random() % 60)) : x);
   }
@@ -100,20 +100,20 @@ TEST(PortableFunctions, HaveExactSpecialValues) {
   EXPECT_TRUE(std::isnan(portable::Log(-1)));
 }
 
-// Of 300,000 results each, as this program found them on x86-64.
+// Of 100,000 results each, as this program found them on x86-64.
 TEST(PortableFunctions, HaveTheBitsOfEveryMachine) {
   const auto digest = [](double (*function)(double), double low, double high) {
     std::vector<double> results = Arguments(low, high);
     for (double& x : results) x = function(x);
     return Digest64(std::as_bytes(std::span(results)));
   };
-  EXPECT_EQ(digest(portable::Exp, -745, 709.7), 0xc2b73ce87adc34b2);
-  EXPECT_EQ(digest(portable::Log, 0, 1000), 0x6a8a5825e33350c4);
-  EXPECT_EQ(digest(portable::Expm1, -3, 3), 0x1df5f1ac867736c4);
-  EXPECT_EQ(digest(portable::Log1p, -0.99, 3), 0x72980e64804dbb8a);
-  EXPECT_EQ(digest(portable::Sigmoid, -40, 40), 0x91745e30becd942e);
-  EXPECT_EQ(digest(portable::Tanh, -10, 10), 0x48ba615b180b2530);
-  EXPECT_EQ(digest(portable::Erfc, -6, 26), 0xc6f085d62b1c3d3e);
+  EXPECT_EQ(digest(portable::Exp, -745, 709.7), 0x3973c965e0a244c7);
+  EXPECT_EQ(digest(portable::Log, 0, 1000), 0x8d7a1852ffe00670);
+  EXPECT_EQ(digest(portable::Expm1, -3, 3), 0xdde078b1f54e653f);
+  EXPECT_EQ(digest(portable::Log1p, -0.99, 3), 0x4cfc44340fb5d026);
+  EXPECT_EQ(digest(portable::Sigmoid, -40, 40), 0x64377bf301440a48);
+  EXPECT_EQ(digest(portable::Tanh, -10, 10), 0xa931735ff4579597);
+  EXPECT_EQ(digest(portable::Erfc, -6, 26), 0xa239fcb60f9f632d);
 }
 
 }  // namespace
