@@ -29,6 +29,7 @@
 #include "converters/network/network.h"
 #include "format/blocks.h"
 #include "format/limits.h"
+#include "kernels/portable_functions.h"
 
 namespace kinglet {
 namespace {
@@ -203,7 +204,7 @@ class IcefallTransformerLoader {
   Status ReadEpsilons(DenseLayers& input_layers, TransformerDecoder& decoder) {
     for (size_t i = 0; i < epsilons_.size(); ++i) {
       KINGLET_ASSIGN_OR_RETURN(const std::vector<float> logarithm, ReadFinite(*epsilons_[i]));
-      const double epsilon = std::exp(double{logarithm.at(0)});
+      const double epsilon = portable::Exp(double{logarithm.at(0)});
       if (i == 0) {
         input_layers.layers[0].epsilon = epsilon;
       } else {

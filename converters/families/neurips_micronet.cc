@@ -14,6 +14,7 @@
 #include "converters/checkpoints/refuse_checkpoint.h"
 #include "converters/network/network.h"
 #include "format/message_text.h"
+#include "kernels/portable_functions.h"
 
 namespace kinglet {
 namespace {
@@ -257,11 +258,11 @@ class MicronetLoader {
     const std::string lambda = "loss.cache_lambda_inv_sigmoid";
     std::optional<NeuralCache> cache;
     if (config_.cache) {
-      const auto softplus = [](double x) { return x > 30 ? x : std::log1p(std::exp(x)); };
-      const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
-      cache = NeuralCache{"cache", config_.cache->capacity,
-                          CacheNumber(config_.cache->theta, theta, softplus).value_or(0),
-                          CacheNumber(config_.cache->lambda, lambda, sigmoid).value_or(0)};
+      const auto softplus = [](double x) { return x > 30 ? x : portable::Log1p(portable::Exp(x)); };
+      cache =
+          NeuralCache{"cache", config_.cache->capacity,
+                      CacheNumber(config_.cache->theta, theta, softplus).value_or(0),
+                      CacheNumber(config_.cache->lambda, lambda, portable::Sigmoid).value_or(0)};
     }
     // The state dict may also have trained parameters that a search file or `use_cache: false`
     // overrules.

@@ -13,6 +13,7 @@
 #include "converters/matrix_order.h"
 #include "converters/network/frequencies.h"
 #include "format/limits.h"
+#include "kernels/portable_functions.h"
 
 namespace kinglet {
 namespace {
@@ -58,7 +59,7 @@ Result<Values> ApplyTimes(Numbers numbers, Values values) {
 Result<Values> ApplyTimesExpOfLast(Numbers numbers, Values values) {
   KINGLET_RETURN_IF_ERROR(
       CheckValues(!values.empty(), "times_exp_of_last", "a scale after the values", values));
-  const double scale = std::exp(double{values.back()});
+  const double scale = portable::Exp(double{values.back()});
   values.pop_back();
   return ScaledBy(numbers[0] * scale, std::move(values));
 }

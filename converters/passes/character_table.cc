@@ -8,6 +8,7 @@
 #include "converters/passes/word_batch.h"
 #include "converters/thread_shares.h"
 #include "format/limits.h"
+#include "kernels/portable_functions.h"
 
 namespace kinglet {
 namespace {
@@ -177,7 +178,7 @@ class SpellingBatch {
       double* x = x_.Feature(feature);
       for (size_t word = 0; word < kBatchWords; ++word) {
         const double proposal = std::max(proposals[word] + layer.bias[feature], 0.0);
-        const double gate = 1 / (1 + std::exp(-(gates[word] + layer.bias[features_ + feature])));
+        const double gate = portable::Sigmoid(gates[word] + layer.bias[features_ + feature]);
         x[word] = gate * x[word] + (1 - gate) * proposal;
       }
     }

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "kernels/portable_functions.h"
+
 namespace kinglet {
 namespace {
 
@@ -104,12 +106,12 @@ void Rotate(double cosine, double sine, size_t i, size_t size, std::vector<doubl
 // the same rotations.
 void Step(size_t first, size_t last, size_t size, Tridiagonal& t, std::vector<double>& rows) {
   const double half = (t.d[first + 1] - t.d[first]) / (2 * t.e[first]);
-  const double shift_to = half + std::copysign(std::hypot(half, 1.0), half);
+  const double shift_to = half + std::copysign(portable::Hypot(half, 1.0), half);
   double bulge = t.d[last] - t.d[first] + t.e[first] / shift_to;
   double sine = 1, cosine = 1, moved = 0;
   for (size_t i = last; i-- > first;) {
     const double f = sine * t.e[i], b = cosine * t.e[i];
-    const double norm = std::hypot(f, bulge);
+    const double norm = portable::Hypot(f, bulge);
     t.e[i + 1] = norm;
     if (norm == 0) {  // the submatrix splits here
       t.d[i + 1] -= moved;

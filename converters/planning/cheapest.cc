@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "kernels/portable_functions.h"
+
 namespace kinglet {
 namespace {
 
@@ -79,7 +81,7 @@ std::optional<std::vector<size_t>> CheapestForms(std::span<const std::vector<For
   double low = kLeast, high = kMost;
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = low + (high - low) / 2;
-    std::vector<size_t> tried = AllAt(tensors, std::exp(middle));
+    std::vector<size_t> tried = AllAt(tensors, portable::Exp(middle));
     if (CostOf(tensors, tried) <= budget) {
       high = middle;
       chosen = std::move(tried);

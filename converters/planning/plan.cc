@@ -10,6 +10,7 @@
 #include "converters/planning/loss_curve.h"
 #include "format/message_text.h"
 #include "format/overloaded.h"
+#include "kernels/portable_functions.h"
 
 namespace kinglet {
 namespace {
@@ -145,9 +146,9 @@ class Planner {
 
   Result<CompressionPlan> operator()(const PerplexityTarget& target) const {
     const double fixed = quantised_ ? record_.rest_nll - record_.nll : 0;
-    const double budget = std::log1p(target.more / std::exp(record_.nll)) - fixed;
+    const double budget = portable::Log1p(target.more / portable::Exp(record_.nll)) - fixed;
     return Chosen(&GroupPlan::bytes, &GroupPlan::loss, budget, [&](double least) {
-      const double lost = std::exp(record_.nll) * std::expm1(least + fixed);
+      const double lost = portable::Exp(record_.nll) * portable::Expm1(least + fixed);
       return RefusePlan("ppl", "at least +" + NumberText(lost) + " with the changes measured",
                         "+" + NumberText(target.more));
     });

@@ -1,13 +1,13 @@
 #include "converters/tuning/cache_likelihood.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
 #include "converters/thread_shares.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/vector.h"
+#include "kernels/portable_functions.h"
 #include "kernels/ref/cache.h"
 #include "kernels/ref/sum.h"
 #include "runtime/accounting/exact_sum.h"
@@ -75,7 +75,8 @@ CacheLikelihood::CacheLikelihood(TextTrace trace, uint32_t capacity, size_t thre
       vector_(Vector()),
       previous_(PreviousOccurrences(trace_.ids)) {
   probabilities_.reserve(predictions());
-  for (const double value : trace_.log_probabilities) probabilities_.push_back(std::exp(value));
+  for (const double value : trace_.log_probabilities)
+    probabilities_.push_back(portable::Exp(value));
   for (Shares& shares : recent_) shares.values.resize(predictions());
 
   const uint64_t needed = TuningBytes(trace_.ids.size(), trace_.width);
@@ -158,15 +159,15 @@ const CacheLikelihood::Shares& CacheLikelihood::SharesAt(double theta) {
 
 double CacheLikelihood::MeanLoss(const CacheParameters& parameters) {
   const std::vector<float>& shares = SharesAt(parameters.theta).values;
-  const double keep = 1.0 - parameters.lambda, log_keep = std::log(keep);
+  const double keep = 1.0 - parameters.lambda, log_keep = portable::Log(keep);
   ExactSum total;
   for (uint64_t t = 0; t < predictions(); ++t) {
     if (t < alone_) {
       total.Add(trace_.log_probabilities[t]);
       continue;
     }
-    total.Add(shares[t] > 0 ? std::log(keep * probabilities_[t] +
-                                       parameters.lambda * static_cast<double>(shares[t]))
+    total.Add(shares[t] > 0 ? portable::Log(keep * probabilities_[t] +
+                                            parameters.lambda * static_cast<double>(shares[t]))
                             : trace_.log_probabilities[t] + log_keep);
   }
   return (0.0 - total.Value()) / static_cast<double>(predictions());

@@ -1,6 +1,8 @@
 // Makes the table of each instruction set from the groups of kernels/cpu/vector_groups-inl.h.
 #include "kernels/cpu/vector.h"
 
+#include "kernels/cpu/processor.h"
+
 #define HWY_TARGET_INCLUDE "kernels/cpu/vector.cc"
 #include "kernels/cpu/vector_targets.h"
 
@@ -28,13 +30,12 @@ namespace {
 // Whether processor and system have an instruction set, as Highway's functions are compiled for it.
 #if HWY_ARCH_X86
 bool HasAvx2() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-         __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
+  const X86Instructions has = UsableInstructions();
+  return has.avx2 && has.fma && has.bmi && has.bmi2 && has.aes && has.pclmul;
 }
 [[maybe_unused]] bool HasAvx512() {
-  return HasAvx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+  const X86Instructions has = UsableInstructions();
+  return HasAvx2() && has.avx512f && has.avx512vl && has.avx512dq && has.avx512bw;
 }
 #endif
 
@@ -57,7 +58,7 @@ const VectorFunctions* FindVectorFunctions(Target target) {
   static const VectorFunctions avx512 = N_AVX3::Functions(false);
   static const VectorFunctions avx512_vnni = N_AVX3::Functions(true);
   if (target == Target::kAvx512 && HasAvx512()) return &avx512;
-  if (target == Target::kAvx512Vnni && HasAvx512() && __builtin_cpu_supports("avx512vnni")) {
+  if (target == Target::kAvx512Vnni && HasAvx512() && UsableInstructions().avx512vnni) {
     return &avx512_vnni;
   }
 #endif

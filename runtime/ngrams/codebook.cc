@@ -1,7 +1,8 @@
 #include "runtime/ngrams/codebook.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "kernels/portable_functions.h"
 
 namespace kinglet {
 namespace {
@@ -19,7 +20,7 @@ std::vector<size_t> FirstEnds(const std::vector<float>& sorted, size_t size) {
   for (size_t i = 0; i < parts; ++i) {
     const double width = double{sorted[end_of(i + 1)]} - double{sorted[end_of(i)]};
     // A density of 1 / width, to the third, over the width.
-    mass[i + 1] = mass[i] + std::cbrt(width * width);
+    mass[i + 1] = mass[i] + portable::Exp(portable::Log(width * width) / 3);
   }
   std::vector<size_t> ends;
   for (size_t code = 1, part = 0; code < size; ++code) {

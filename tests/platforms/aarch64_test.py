@@ -1,65 +1,53 @@
 #!/usr/bin/env python3
-"""A keyboard on AArch64: the small library with typing, built by the cross compiler, finds in an emulator the words
-that it finds on this machine.
+"""AArch64 in an emulator: tests of the runtime, the rows of AArch64 of bench/same_bits_check, and a keyboard with the small
+library, which finds the words that it finds on this machine.
 
     aarch64_test.py BUILD
 
-BUILD is the folder of the optimised build. Builds the presets `keyboard` and `aarch64` first. Exits with 77 where the
-cross compiler, the emulator or Highway for AArch64 is missing.
+BUILD is the folder of the optimised build: bin/kinglet and bench/same_bits. Builds the presets `neon`, `keyboard` and
+`aarch64` first. Exits with 77 where the cross compiler or the emulator is missing.
 """
 import os
 import pathlib
-import shutil
-import subprocess
-import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-DEMO = ROOT / "examples" / "wikitext2"
-HIGHWAY = pathlib.Path("/usr/lib/aarch64-linux-gnu/libhwy.so")
-TOOLS = {"keyboard": ("gcc", []),
-         "aarch64": ("aarch64-linux-gnu-gcc",
-                     ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-E",
-                      "LD_LIBRARY_PATH=/usr/lib/aarch64-linux-gnu"])}
+from platform_steps import ROOT, build_folder, build_preset, check_same_bits, convert_demo, need, run
+
+# The emulator with the C library of the cross compiler, as the preset has it.
+EMULATOR = ["qemu-aarch64", "-E", "LD_LIBRARY_PATH=/usr/aarch64-linux-gnu/lib", "-L", "/usr/aarch64-linux-gnu"]
+TOOLS = {"keyboard": ("gcc", []), "aarch64": ("aarch64-linux-gnu-gcc", EMULATOR)}
+# More than the preset's own, which scripts/test runs.
+FILES = ("^(kernels/(cpu/(panels|vector)|(portable_)?functions|sinusoids|conformance)|runtime/(beam|generator|model|session"
+         "|session_draw|session_queries|session_threads|state|stream|(compress|ngrams|text|typing)/.*))_test")
 SENTENCE = "the president of the United States saw zyxwvly - in 1999"
 BUILD = pathlib.Path()
 
 
-def run(*words):
-    return subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT).stdout
-
-
 class AArch64(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.work = pathlib.Path(folder.name)
-        for preset in TOOLS:
-            run("cmake", "--preset", preset)
-            run("cmake", "--build", "--preset", preset)
-        run(BUILD / "bin" / "kinglet", "convert", DEMO, "--vocab", DEMO / "vocab.txt", "--tokenizer", "wikitext",
-            "--bits", "9", "--calibrate", DEMO / "calibration.txt", "-o", cls.work / "m.kgl")
+    def test_runtime(self):
+        build_preset("neon", f"-DKINGLET_TEST_FILES={FILES}")
+        run("ctest", "--preset", "neon", "--parallel", str(os.cpu_count()), cwd=ROOT)
+
+    def test_same_bits(self):
+        check_same_bits(self, BUILD, 5, "--neon", build_preset("neon"), "--only", "AArch64")
 
     def test_words_are_those_of_this_machine(self):
+        work = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        convert_demo(BUILD, work / "m.kgl")
         found = {}
         for preset, (compiler, emulator) in TOOLS.items():
-            program = self.work / preset
-            build = ROOT / "build" / preset
+            build = build_preset(preset)
+            program = work / preset
             run(compiler, "-std=c11", "examples/keyboard.c", "-I", "include", build / "libkinglet.so",
-                f"-Wl,-rpath,{build}", "-Wl,--unresolved-symbols=ignore-in-shared-libs", "-o", program)
-            found[preset] = [run(*emulator, program, self.work / "m.kgl", self.work / f"{preset}.words", SENTENCE)
+                f"-Wl,-rpath,{build}", "-Wl,--unresolved-symbols=ignore-in-shared-libs", "-o", program, cwd=ROOT)
+            found[preset] = [run(*emulator, program, work / "m.kgl", work / f"{preset}.words", SENTENCE)
                              for _ in range(2)]
         self.assertEqual(found["aarch64"], found["keyboard"])
         self.assertRegex(found["keyboard"][1], r"\nzyx +zyxwvly")
 
 
 if __name__ == "__main__":
-    missing = [name for name in ("aarch64-linux-gnu-g++", "qemu-aarch64") if not shutil.which(name)]
-    missing += [] if HIGHWAY.exists() else ["libhwy-dev:arm64"]
-    if missing:
-        print(f"not run: needs {', '.join(missing)}")
-        sys.exit(77)
-    BUILD = pathlib.Path(os.path.abspath(sys.argv.pop(1)))
+    need("aarch64-linux-gnu-g++", "qemu-aarch64")
+    BUILD = build_folder()
     unittest.main()

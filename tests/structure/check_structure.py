@@ -14,6 +14,8 @@ Prints one line per violation and exits 1 if there is any. The rules:
   no name is defined in two files (check_structure_duplicates.py)
   nvcc's sources have no anonymous namespace, whose names would differ from folder to folder
     (scripts/reproducible)
+  converters/ call no function of the C library whose last bit differs between systems: kernels/portable_functions.h
+    and kernels/sinusoids.h have others
   no line of C or C++ is wider than 100 columns, but what flatc generates
   every source in format/, kernels/, runtime/ and converters/ has its test at the same place in tests/,
     and no name in two files, but format/system_wasm.cc and its like, of which a system compiles one
@@ -51,6 +53,8 @@ GENERATED = re.compile(r"_generated\.h$")
 FAST = re.compile(r"^(kernels/(cpu|onednn|cuda)/|hwy/|dnnl|oneapi/|cuda|cublas|"
                   r"immintrin\.h|arm_neon\.h)")
 ANONYMOUS = re.compile(r"\s*namespace\s*\{")
+# What files are made of has the same bits on every system.
+ROUNDED_AS_IT_LIKES = re.compile(r"\bstd::(exp2?|expm1|log(1p|2|10)?|pow|cbrt|hypot|sin|cos|tan|sinh|cosh|tanh|erfc?|[lt]gamma)\(")
 BACKTICKED = re.compile(r"`([^`\s]+)`")
 SYMBOL = re.compile(r"\(((?:`\w+`(?:, )?)+)\)")  # (`Name`, `Other`) after a path
 BRANCH = re.compile(r"(  )?([\w.]+)/ ")  # a line of the tree of modules
@@ -238,6 +242,9 @@ def line_violation(line, path, is_own_code):
         return f"{len(line)} columns, at most {WIDEST_LINE} expected"
     if path.suffix in (".cu", ".cuh") and ANONYMOUS.match(line):
         return "nvcc names what is anonymous after its folder: a namespace with a name expected"
+    call = ROUNDED_AS_IT_LIKES.search(line) if path.parts[0] == "converters" else None
+    if call:
+        return f"{call[0]}) has other bits on other systems: one of kernels/portable_functions.h expected"
     return None
 
 

@@ -112,6 +112,7 @@ BAD = [
     ({"cmake/x.cmake": 'set(x "/' + 'home/me/x")\n'}, "cmake/x.cmake:1: a path of one machine"),
     ({"bench/kernels/x.cu": "\nnamespace {\n}\n"},
      "bench/kernels/x.cu:2: nvcc names what is anonymous after its folder"),
+    ({"converters/x.h": "\nconst double x = std::exp(1);\n"}, "converters/x.h:2: std::exp() has other bits"),
     # Wide lines.
     ({"format/x.h": "\n// " + "é" * 98 + "\n"}, "format/x.h:2: 101 columns"),
     ({"tests/x.cc": 'const char* text = R"(' + "x" * 78 + "\n" + "x" * 101 + ')";\n'},

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "kernels/functions.h"
+#include "kernels/portable_functions.h"
 
 namespace kinglet {
 namespace {
@@ -83,8 +84,6 @@ void NormaliseLayer(const DefineLayer& layer, const DefineWeights& weights, Feat
   }
 }
 
-double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
 void Activate(DefineLayer::Activation activation, std::span<double> values) {
   const auto apply = [values](auto function) {
     std::transform(values.begin(), values.end(), values.begin(), function);
@@ -95,19 +94,22 @@ void Activate(DefineLayer::Activation activation, std::span<double> values) {
     case DefineLayer::Activation::kRelu:
       return apply([](double x) { return std::max(x, 0.0); });
     case DefineLayer::Activation::kGelu:
-      return apply([](double x) { return x * 0.5 * std::erfc(-x / std::numbers::sqrt2); });
+      return apply([](double x) { return x * 0.5 * portable::Erfc(-x / std::numbers::sqrt2); });
     case DefineLayer::Activation::kSwish:
-      return apply([](double x) { return x * Sigmoid(x); });
+      return apply([](double x) { return x * portable::Sigmoid(x); });
     case DefineLayer::Activation::kTanh:
-      return apply([](double x) { return std::tanh(x); });
+      return apply([](double x) { return portable::Tanh(x); });
     case DefineLayer::Activation::kSigmoid:
-      return apply(Sigmoid);
+      return apply(portable::Sigmoid);
     case DefineLayer::Activation::kLeakyRelu:
       return apply([](double x) { return x < 0 ? kLeakySlope * x : x; });
     case DefineLayer::Activation::kDoubleSwish:
-      return apply([](double x) { return x * Sigmoid(x - 1); });
+      return apply([](double x) { return x * portable::Sigmoid(x - 1); });
     case DefineLayer::Activation::kTanhGelu:
-      return apply([](double x) { return TanhGelu(x); });
+      return apply([](double x) {
+        using C = TanhGeluConstants<double>;
+        return x * portable::Sigmoid(x * (C::kFirst + C::kThird * (x * x)));
+      });
   }
 }
 
