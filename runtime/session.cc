@@ -186,7 +186,8 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
       EitherReal<Distribution>& results = contents->results.emplace_back(
           Distribution<T>(*model, options.empty_cache, contents->execution, shared));
       contents->lanes.push_back(
-          {Stream(*model, plan.queries, contents->execution.device.get(), number), &results});
+          {.results = &results,
+           .stream = Stream(*model, plan.queries, contents->execution.device.get(), number)});
     };
     for (uint32_t i = 0; i < options.lanes; ++i) std::visit(add_lane, contents->query_memory);
     if (work_bytes > 0) {
@@ -204,7 +205,7 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
     }
     contents->frames.reserve(
         std::max<size_t>({options.lanes, SourceTokensTogether(*model), size_t{1}}));
-    contents->is_named.resize(options.lanes);
+    contents->named_by.resize(options.lanes);
     contents->memory = std::move(memory);
     contents->empty_cache_is_normalised = options.empty_cache == EmptyCache::kNormalised;
     model->Log(LogLevel::kInfo, "session: lanes " + std::to_string(options.lanes) + ", " +
@@ -245,14 +246,17 @@ Result<Session::Lane*> Session::Contents::FindLane(uint32_t lane) {
 }
 
 Status Session::Contents::CheckLanes(std::span<const uint32_t> numbers) {
-  size_t good = 0;
-  while (good < numbers.size() && numbers[good] < lanes.size() && is_named[numbers[good]] == 0) {
-    is_named[numbers[good++]] = 1;
+  if (++checks == 0) {  // after 2^32 calls
+    std::fill(named_by.begin(), named_by.end(), 0);
+    checks = 1;
   }
-  for (const uint32_t lane : numbers.first(good)) is_named[lane] = 0;
-  if (good == numbers.size()) return Status();
-  KINGLET_RETURN_IF_ERROR(FindLane(numbers[good]).status());
-  return Invalid("lanes", "each of them once", std::to_string(numbers[good]) + " again");
+  for (const uint32_t lane : numbers) {
+    if (lane >= lanes.size()) return FindLane(lane).status();
+    if (std::exchange(named_by[lane], checks) == checks) {
+      return Invalid("lanes", "each of them once", std::to_string(lane) + " again");
+    }
+  }
+  return Status();
 }
 
 // Calls run(frames), which processes a token on each of these lanes. After an error no lane has

@@ -74,9 +74,7 @@ namespace kinglet {
 // What every step and query of many lanes touches is small and lies together. The results of
 // queries are elsewhere, and only brought up to date where they are read.
 struct Session::Lane {
-  Stream stream;
-  EitherReal<Distribution>* results;  // Contents::results
-  uint64_t version = 0;               // of the stream; see Session::version
+  uint64_t version = 0;  // of the stream; see Session::version
   uint64_t version_of_results = 0;
   // What a device computed for its last answer, if it has not been counted in the results' work.
   struct Answered {
@@ -85,6 +83,8 @@ struct Session::Lane {
     uint64_t clusters = 0;
   };
   Answered answered = {};
+  EitherReal<Distribution>* results;  // Contents::results
+  Stream stream;
 
   // Versions that no stream has had: this one, and those that follow, `count` in all.
   static uint64_t NewVersions(uint64_t count) {
@@ -183,7 +183,8 @@ struct Session::Contents {
   std::unique_ptr<TextBlock> text_block;
   bool empty_cache_is_normalised = false;
   std::vector<StreamFrame> frames;  // of a step, or of a device's query; reserved for all lanes
-  std::vector<uint8_t> is_named;    // by lane: scratch of CheckLanes, all 0 between calls
+  std::vector<uint32_t> named_by;   // by lane: the last call of CheckLanes that named it
+  uint32_t checks = 0;              // calls of CheckLanes
 };
 
 // How a session runs a query.

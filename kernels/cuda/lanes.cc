@@ -68,7 +68,8 @@ class ProgramLanes : public DeviceLanes {
       auto* const tails = reinterpret_cast<uint64_t*>(TailsAt());
       const RankedTokensPlan plan = queries.Ranking(count, query.empty_cache_is_normalised);
       const auto rank = [&](Asking asking, RankedPart part) {
-        return Ask(asking, MakeNode(cuda::RankTokens{plan, k, part, AnswersAt(), tails}));
+        return Ask(asking, {plan.clusters, plan.cache.empty_is_normalised, k, 0},
+                   cuda::RankTokens{plan, k, part, AnswersAt(), tails});
       };
       SetLanes(frames, {});
       KINGLET_RETURN_IF_ERROR(UploadLanes());
@@ -119,8 +120,9 @@ class ProgramLanes : public DeviceLanes {
       KINGLET_RETURN_IF_ERROR(RunList(queries.ClusterNodes(0, count)));
       KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_nodes())));
       const uint64_t also_finite = query.computes_all ? plan.AllClusters() : 0;
-      KINGLET_RETURN_IF_ERROR(
-          Ask(Asking::kToken, MakeNode(TokenLogProbability{plan, AnswersAt(), also_finite})));
+      KINGLET_RETURN_IF_ERROR(Ask(Asking::kToken,
+                                  {plan.clusters, plan.cache.empty_is_normalised, 1, also_finite},
+                                  TokenLogProbability{plan, AnswersAt(), also_finite}));
       return queue_->Download(answers_.data(), AnswersAt(), answers_.size());
     });
     if (!status.ok()) return status;
@@ -237,16 +239,29 @@ class ProgramLanes : public DeviceLanes {
   }
   std::byte* TailsAt() const { return queries_.data() + kNodesBytes; }
   std::byte* AnswersAt() const { return TailsAt() + count_ * sizeof(uint64_t); }
+  // The arguments in which the nodes of one kind differ.
+  struct Question {
+    const RankedCluster* clusters = nullptr;
+    bool empty_is_normalised = false;
+    uint32_t k = 0;
+    uint64_t also_finite = 0;
+    bool operator==(const Question&) const = default;
+  };
+  struct Asked {
+    Question question;
+    Node node;
+  };
   // Runs a node that is not part of the program.
-  Status Ask(Asking asking, const Node& node) {
+  template <class T>
+  Status Ask(Asking asking, const Question& question, const T& arguments) {
     const auto place = static_cast<size_t>(asking);
     std::byte* const to = queries_.data() + place * kNodeBytes;
-    Node& asked = asked_[place];
-    if (std::memcmp(&asked, &node, sizeof node) != 0) {
-      KINGLET_RETURN_IF_ERROR(queue_->Upload(to, &node, sizeof node));
-      asked = node;
+    Asked& asked = asked_[place];
+    if (asked.question != question) {
+      asked = {question, MakeNode(arguments)};
+      KINGLET_RETURN_IF_ERROR(queue_->Upload(to, &asked.node, sizeof asked.node));
     }
-    return RunList({&asked, 1, reinterpret_cast<const Node*>(to)});
+    return RunList({&asked.node, 1, reinterpret_cast<const Node*>(to)});
   }
   std::byte* LaneAt(uint32_t lane) const { return memory_.data() + lane * layout_.bytes; }
   std::byte* StateAt(uint32_t lane) const { return LaneAt(lane) + layout_.state; }
@@ -273,7 +288,7 @@ class ProgramLanes : public DeviceLanes {
   uint32_t count_now_ = 0;  // lanes of the call
   std::vector<Part> parts_;
   std::string spellings_;
-  std::array<Node, static_cast<size_t>(Asking::kCount)> asked_{};  // what queries_ contains
+  std::array<Asked, static_cast<size_t>(Asking::kCount)> asked_{};  // what queries_ contains
   std::vector<uint64_t> clusters_;
   std::vector<std::byte> answers_;
   Status status_;
