@@ -45,6 +45,8 @@ class HostPath {
         session_(std::move(session)),
         lanes_(options.lanes),
         ids_(options.lanes),
+        best_(uint64_t{options.lanes} * options.top),
+        of_best_(best_.size()),
         scores_(options.lanes) {
     std::iota(lanes_.begin(), lanes_.end(), 0);
   }
@@ -54,7 +56,7 @@ class HostPath {
     return session_->StepLanes(lanes_, ids_);
   }
   Status Best(Computing computing) {
-    return session_->TopKLanes(lanes_, options_.top, computing).status();
+    return session_->TopKLanes(lanes_, options_.top, best_, of_best_, computing);
   }
   Status Score() { return session_->LogProbabilityLanes(lanes_, ids_, scores_); }
 
@@ -77,8 +79,8 @@ class HostPath {
  private:
   Options options_;
   std::unique_ptr<Session> session_;
-  std::vector<uint32_t> lanes_, ids_;
-  std::vector<double> scores_;
+  std::vector<uint32_t> lanes_, ids_, best_;
+  std::vector<double> of_best_, scores_;
 };
 
 Status Run(const Options& options) {

@@ -15,11 +15,11 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "kernels/backend.h"
 #include "kernels/device_peaks.h"
 #include "kernels/plan.h"
+#include "kernels/ranked_tokens.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -60,18 +60,17 @@ struct DeviceQuery {
   bool computes_all = false;  // every cluster, needed or not
 };
 
-// A device's answer to a query about the token after a lane's last one. Log-probabilities are those
-// of the host's own answer (runtime/queries/distribution.h), bit for bit.
-struct DeviceAnswer {
-  struct Token {
-    uint32_t id;
-    float log_probability;
-  };
-  std::vector<Token> tokens;  // the most probable first, or the token that the query named
-  uint32_t looked_into = 0;   // how many log-probabilities were computed to find `tokens`
-  uint64_t clusters = 0;      // clusters computed for the answer, a bit each; at most 64 exist
-  // The first cluster whose logits are not finite. The number of clusters stands for the cache.
-  std::optional<uint32_t> not_finite;
+// A device's answers to a query of several lanes, in memory of DeviceLanes that its next call
+// overwrites.
+struct DeviceAnswers {
+  const std::byte* first = nullptr;    // of the lanes' RankedTokens, one after the other
+  uint32_t most = 0;                   // tokens for which each has room
+  std::span<const uint64_t> clusters;  // computed for each lane, a bit each; at most 64 exist
+
+  size_t size() const { return clusters.size(); }
+  const RankedTokens& operator[](size_t i) const {
+    return *reinterpret_cast<const RankedTokens*>(first + i * RankedTokens::BytesFor(most));
+  }
 };
 
 // The memory of a session's lanes on a device, and a queue that works on it in order. Scratch is
@@ -98,14 +97,14 @@ class DeviceLanes {
   virtual uint32_t max_ranked_tokens() const { return 0; }
   // The k most probable tokens of each lane. REQUIRES: max_ranked_tokens() >= k, and, here and
   // below, max_ranked_tokens() > 0.
-  virtual Result<std::vector<DeviceAnswer>> RankTokens(std::span<const StreamFrame>, uint32_t /*k*/,
-                                                       const DeviceQuery&) {
+  virtual Result<DeviceAnswers> RankTokens(std::span<const StreamFrame>, uint32_t /*k*/,
+                                           const DeviceQuery&) {
     return CannotRank();
   }
   // The log-probability of one token for each lane.
-  virtual Result<std::vector<DeviceAnswer>> LogProbabilities(std::span<const StreamFrame>,
-                                                             std::span<const uint32_t> /*tokens*/,
-                                                             const DeviceQuery&) {
+  virtual Result<DeviceAnswers> LogProbabilities(std::span<const StreamFrame>,
+                                                 std::span<const uint32_t> /*tokens*/,
+                                                 const DeviceQuery&) {
     return CannotRank();
   }
 

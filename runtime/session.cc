@@ -59,8 +59,10 @@ struct Session::MemoryPlan {
   static MemoryPlan Of(const Model& model, uint64_t lanes);
 };
 
+uint64_t Session::LaneBytes() { return sizeof(Lane) + sizeof(EitherReal<Distribution>); }
+
 uint64_t Session::BytesPerLane(const Model& model) {
-  return sizeof(Lane) + Stream::Bytes(model) + QueryBytes(model);
+  return LaneBytes() + Stream::Bytes(model) + QueryBytes(model);
 }
 
 Session::MemoryPlan Session::MemoryPlan::Of(const Model& model, uint64_t lanes) {
@@ -68,14 +70,14 @@ Session::MemoryPlan Session::MemoryPlan::Of(const Model& model, uint64_t lanes) 
   using States = QueryFrames::States;
   const uint64_t together = std::min<uint64_t>(lanes, kLanesTogether);
   if (model.device() != nullptr) {
-    const uint64_t each = sizeof(Lane) + Stream::Bytes(model, Queries::kShared);
+    const uint64_t each = LaneBytes() + Stream::Bytes(model, Queries::kShared);
     return {Queries::kShared, States::kInPlaces, together, each, together * QueryBytes(model)};
   }
   const MemoryPlan own = {Queries::kOwn, States::kInFrames, 0, BytesPerLane(model), 0};
   if (lanes <= kLanesTogether) return own;
   const uint64_t place = QueryFrames::BytesPerPlace(model.layout(), States::kInFrames);
   const MemoryPlan shared = {Queries::kShared, States::kInFrames, together,
-                             sizeof(Lane) + Stream::Bytes(model, Queries::kShared),
+                             LaneBytes() + Stream::Bytes(model, Queries::kShared),
                              together * (place + QueryBytes(model))};
   const uint64_t saved = own.each - shared.each;
   return saved > 0 && shared.shared / saved < lanes ? shared : own;
@@ -177,12 +179,15 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
     if (plan.places > 0) {
       contents->query_frames.emplace(model->layout(), plan.places, plan.states);
     }
+    contents->results.reserve(options.lanes);
     contents->lanes.reserve(options.lanes);
     const auto add_lane = [&]<class T>(QueryMemory<T>& shared) {
       const auto number = static_cast<uint32_t>(contents->lanes.size());
+      EitherReal<Distribution>& results = contents->results.emplace_back(
+          Distribution<T>(*model, options.empty_cache, contents->execution, shared));
       contents->lanes.push_back(
-          {Stream(*model, plan.queries, contents->execution.device.get(), number),
-           Distribution<T>(*model, options.empty_cache, contents->execution, shared)});
+          {.results = &results,
+           .stream = Stream(*model, plan.queries, contents->execution.device.get(), number)});
     };
     for (uint32_t i = 0; i < options.lanes; ++i) std::visit(add_lane, contents->query_memory);
     if (work_bytes > 0) {
@@ -200,7 +205,7 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
     }
     contents->frames.reserve(
         std::max<size_t>({options.lanes, SourceTokensTogether(*model), size_t{1}}));
-    contents->is_named.resize(options.lanes);
+    contents->named_by.resize(options.lanes);
     contents->memory = std::move(memory);
     contents->empty_cache_is_normalised = options.empty_cache == EmptyCache::kNormalised;
     model->Log(LogLevel::kInfo, "session: lanes " + std::to_string(options.lanes) + ", " +
@@ -241,14 +246,17 @@ Result<Session::Lane*> Session::Contents::FindLane(uint32_t lane) {
 }
 
 Status Session::Contents::CheckLanes(std::span<const uint32_t> numbers) {
-  size_t good = 0;
-  while (good < numbers.size() && numbers[good] < lanes.size() && is_named[numbers[good]] == 0) {
-    is_named[numbers[good++]] = 1;
+  if (++checks == 0) {  // after 2^32 calls
+    std::fill(named_by.begin(), named_by.end(), 0);
+    checks = 1;
   }
-  for (const uint32_t lane : numbers.first(good)) is_named[lane] = 0;
-  if (good == numbers.size()) return Status();
-  KINGLET_RETURN_IF_ERROR(FindLane(numbers[good]).status());
-  return Invalid("lanes", "each of them once", std::to_string(numbers[good]) + " again");
+  for (const uint32_t lane : numbers) {
+    if (lane >= lanes.size()) return FindLane(lane).status();
+    if (std::exchange(named_by[lane], checks) == checks) {
+      return Invalid("lanes", "each of them once", std::to_string(lane) + " again");
+    }
+  }
+  return Status();
 }
 
 // Calls run(frames), which processes a token on each of these lanes. After an error no lane has
@@ -270,11 +278,12 @@ Status Session::Contents::Step(std::span<const uint32_t> numbers, std::span<cons
   } catch (const std::bad_alloc&) {  // reference kernels allocate
     out_of_memory = true;
   }
+  const uint64_t version = Lane::NewVersions(numbers.size());
   for (size_t i = 0; i < numbers.size(); ++i) {
     Lane& lane = lanes[numbers[i]];
     if (status.ok() && !out_of_memory) {
       lane.stream.Commit(model->TokenOf(ids[i]));
-      lane.Invalidate();
+      lane.Change(version + i);
     } else {
       lane.stream.Undo();
     }
@@ -364,7 +373,7 @@ Status Session::Encode(std::span<const uint32_t> source, std::span<const uint32_
     KINGLET_RETURN_IF_ERROR(found->stream.BeginSource(source.size()));
     const Status status = contents_->RunEncoder(source, segments, *found);
     if (status.ok()) {
-      found->Invalidate();
+      found->Change();
     } else {
       restore();
     }
@@ -408,7 +417,7 @@ Status Session::Contents::RunEncoder(std::span<const uint32_t> source,
 Status Session::Reset(uint32_t lane) {
   KINGLET_ASSIGN_OR_RETURN(Lane* const found, contents_->FindLane(lane));
   KINGLET_RETURN_IF_ERROR(found->stream.Reset());
-  found->Invalidate();
+  found->Change();
   return Status();
 }
 
@@ -439,7 +448,7 @@ Status Session::Restore(const State& state, uint32_t lane) {
                                std::to_string(state.model().backend().real_bytes) + "-byte floats");
   }
   KINGLET_RETURN_IF_ERROR(found->stream.Restore(state));
-  found->Invalidate();
+  found->Change();
   return Status();
 }
 
@@ -450,7 +459,7 @@ Status Session::Fork(uint32_t from, uint32_t to) {
     KINGLET_ASSIGN_OR_RETURN(const Lane* const source, contents_->FindLane(from));
     Lane& copy = contents_->lanes[to];
     KINGLET_RETURN_IF_ERROR(copy.stream.CopyOnDevice(source->stream));
-    copy.Invalidate();
+    copy.Change();
     return Status();
   }
   KINGLET_ASSIGN_OR_RETURN(const State state, Save(from));
@@ -547,7 +556,7 @@ Status Session::Contents::StepTogether(Session& session, std::span<const uint32_
         continue;
       }
       KINGLET_RETURN_IF_ERROR(status);
-      found->Invalidate();
+      found->Change();
       processed += count;
     }
     return Status();

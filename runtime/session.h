@@ -249,6 +249,11 @@ class Session {
                              std::span<double> out, Computing computing = Computing::kNeeded);
   Result<std::vector<std::vector<Candidate>>> TopKLanes(std::span<const uint32_t> lanes, uint32_t k,
                                                         Computing computing = Computing::kNeeded);
+  // TopKLanes into arrays of the caller's, a row of min(k, vocabulary size) for each lane; an empty
+  // array gets nothing. Allocates nothing where a device ranks (ranks_on_device).
+  // KINGLET_INVALID_ARGUMENT for an array of another size.
+  Status TopKLanes(std::span<const uint32_t> lanes, uint32_t k, std::span<uint32_t> ids,
+                   std::span<double> log_probabilities, Computing computing = Computing::kNeeded);
   Status DrawLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
                    const DrawOptions& options, std::span<uint32_t> out);
   // ComputeAll for several lanes. Useful before queries for the full distributions of these lanes.
@@ -288,6 +293,7 @@ class Session {
   struct Contents;
   struct MemoryPlan;
   explicit Session(std::unique_ptr<Contents> contents);
+  static uint64_t LaneBytes();  // of a lane's own members
   Status WriteTopK(std::span<const uint32_t> lanes, uint32_t k, Computing computing,
                    std::span<std::vector<Candidate>> out);
   template <class Answer, class Query>

@@ -71,20 +71,50 @@ inline Status OutOfMemory() { return Status(KINGLET_OUT_OF_MEMORY, "session: out
 
 namespace kinglet {
 
+// What every step and query of many lanes touches is small and lies together. The results of
+// queries are elsewhere, and only brought up to date where they are read.
 struct Session::Lane {
-  Stream stream;
-  EitherReal<Distribution> distribution;
   uint64_t version = 0;  // of the stream; see Session::version
+  uint64_t version_of_results = 0;
+  // What a device computed for its last answer, if it has not been counted in the results' work.
+  struct Answered {
+    bool is_new = false;
+    uint32_t looked_into = 0;
+    uint64_t clusters = 0;
+  };
+  Answered answered = {};
+  EitherReal<Distribution>* results;  // Contents::results
+  Stream stream;
 
-  // Forgets the results of queries. Call after each change of the stream.
-  void Invalidate() {
+  // Versions that no stream has had: this one, and those that follow, `count` in all.
+  static uint64_t NewVersions(uint64_t count) {
     static std::atomic<uint64_t> versions = 0;
-    version = versions.fetch_add(1, std::memory_order_relaxed) + 1;
-    const auto invalidate = [](auto& queries) {
-      queries.Invalidate();
-      queries.ResetWork();
+    return versions.fetch_add(count, std::memory_order_relaxed) + 1;
+  }
+  // Call after each change of the stream.
+  void Change(uint64_t new_version) {
+    version = new_version;
+    answered.is_new = false;
+  }
+  void Change() { Change(NewVersions(1)); }
+  // Forgets the results of queries, although the stream has not changed.
+  void ForgetResults() { version_of_results = UINT64_MAX; }
+  // The results of queries about the stream as it is.
+  EitherReal<Distribution>& Results() {
+    const auto update = [this](auto& distribution) {
+      if (version_of_results != version) {
+        distribution.Invalidate();
+        distribution.ResetWork();
+      }
+      if (answered.is_new) {
+        distribution.ResetWork();
+        distribution.CountAnswer(answered.clusters, answered.looked_into);
+      }
     };
-    std::visit(invalidate, distribution);
+    if (version_of_results != version || answered.is_new) std::visit(update, *results);
+    version_of_results = version;
+    answered.is_new = false;
+    return *results;
   }
 };
 
@@ -130,8 +160,10 @@ struct Session::Contents {
   template <class Answer, class Query>
   Status AskEach(std::span<const uint32_t> numbers, std::span<Answer> out, const Query& query);
   template <class DeviceCall>
-  Result<std::vector<DeviceAnswer>> AskDevice(std::span<const uint32_t> numbers,
-                                              Computing computing, const DeviceCall& call);
+  Result<DeviceAnswers> AskDevice(std::span<const uint32_t> numbers, Computing computing,
+                                  const DeviceCall& call);
+  Result<DeviceAnswers> RankOnDevice(std::span<const uint32_t> numbers, uint32_t k,
+                                     Computing computing);
   template <class T>
   Status FindPlace(Distribution<T>& distribution, StreamFrame& frame);
 
@@ -142,6 +174,7 @@ struct Session::Contents {
   // Scratch of source tokens, one after the other; null without an encoder or on a device.
   AlignedMemory source_scratch;
   QueryMemories query_memory;
+  std::vector<EitherReal<Distribution>> results;  // of the lanes
   std::vector<Lane> lanes;
   // The memory in which queries are answered, for a device or many lanes; nullopt if queries are
   // answered in each lane's own memory.
@@ -149,8 +182,9 @@ struct Session::Contents {
   // The memory of StepMany, from its first call on; null if tokens go one by one.
   std::unique_ptr<TextBlock> text_block;
   bool empty_cache_is_normalised = false;
-  std::vector<StreamFrame> frames;  // the frames of a step; reserved for all lanes
-  std::vector<uint8_t> is_named;    // by lane: scratch of CheckLanes, all 0 between calls
+  std::vector<StreamFrame> frames;  // of a step, or of a device's query; reserved for all lanes
+  std::vector<uint32_t> named_by;   // by lane: the last call of CheckLanes that named it
+  uint32_t checks = 0;              // calls of CheckLanes
 };
 
 // How a session runs a query.
@@ -175,7 +209,7 @@ Status Session::Contents::Ask(std::span<const uint32_t> numbers, const Query& qu
   const ComputingCall call(execution);
   const auto ask = [&]<class T>(const QueryMemory<T>&) -> Status {
     const auto distribution = [&](size_t i) {
-      return &std::get<Distribution<T>>(lanes[numbers[i]].distribution);
+      return &std::get<Distribution<T>>(lanes[numbers[i]].Results());
     };
     for (size_t i = 0; i < numbers.size(); ++i) distribution(i)->ResetWork();
     for (size_t first = 0; first < numbers.size(); first += kLanesTogether) {

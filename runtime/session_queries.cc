@@ -58,29 +58,32 @@ Status Session::Contents::AskEach(std::span<const uint32_t> numbers, std::span<A
   }
 }
 
-// Calls device_call(device, frames, query) and adds what the device computed to the lanes' work.
+// Calls device_call(device, frames, query) and notes what the device computed for each lane.
 template <class DeviceCall>
-Result<std::vector<DeviceAnswer>> Session::Contents::AskDevice(std::span<const uint32_t> numbers,
-                                                               Computing computing,
-                                                               const DeviceCall& device_call) {
+Result<DeviceAnswers> Session::Contents::AskDevice(std::span<const uint32_t> numbers,
+                                                   Computing computing,
+                                                   const DeviceCall& device_call) {
   KINGLET_RETURN_IF_ERROR(CheckQueriedLanes(numbers));
   const ComputingCall call(execution);
-  try {
-    std::vector<StreamFrame> frames_of_lanes;
-    frames_of_lanes.reserve(numbers.size());
-    for (const uint32_t lane : numbers) frames_of_lanes.push_back(lanes[lane].stream.LastFrame());
-    const auto distribution = [&](size_t i) -> Distribution<float>& {
-      return std::get<Distribution<float>>(lanes[numbers[i]].distribution);
-    };
+  frames.clear();
+  for (const uint32_t number : numbers) {
+    Lane& lane = lanes[number];
+    frames.push_back(lane.stream.LastFrame());
     // No lane may keep the work of an older query, even if this one fails.
-    for (size_t i = 0; i < numbers.size(); ++i) distribution(i).ResetWork();
+    lane.answered = {.is_new = true};
+  }
+  try {
     KINGLET_RETURN_IF_ERROR(TakeCancel(execution, "query"));
     const DeviceQuery query = {empty_cache_is_normalised, computing == Computing::kAll};
     KINGLET_ASSIGN_OR_RETURN(
-        std::vector<DeviceAnswer> answers,
-        device_call(*execution.device, std::span<const StreamFrame>(frames_of_lanes), query));
+        const DeviceAnswers answers,
+        device_call(*execution.device, std::span<const StreamFrame>(frames), query));
     for (size_t i = 0; i < numbers.size(); ++i) {
-      KINGLET_RETURN_IF_ERROR(distribution(i).TakeAnswer(frames_of_lanes[i], answers[i]));
+      Lane& lane = lanes[numbers[i]];
+      if (const uint32_t cluster = answers[i].not_finite; cluster != 0) {
+        return std::get<Distribution<float>>(*lane.results).NotFinite(frames[i], cluster - 1);
+      }
+      lane.answered = {true, answers[i].looked_into, answers.clusters[i]};
     }
     return answers;
   } catch (const std::bad_alloc&) {
@@ -124,15 +127,15 @@ Status Session::LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<c
         });
   }
   KINGLET_ASSIGN_OR_RETURN(
-      const std::vector<DeviceAnswer> answers,
+      const DeviceAnswers answers,
       contents_->AskDevice(
           lanes, computing,
           [&](DeviceLanes& device, std::span<const StreamFrame> frames, const DeviceQuery& query) {
             return device.LogProbabilities(frames, ids, query);
           }));
-  std::transform(answers.begin(), answers.end(), out.begin(), [](const DeviceAnswer& answer) {
-    return static_cast<double>(answer.tokens.front().log_probability);
-  });
+  for (size_t i = 0; i < answers.size(); ++i) {
+    out[i] = static_cast<double>(answers[i].tokens[0].log_probability);
+  }
   return Status();
 }
 
@@ -152,20 +155,24 @@ Status Session::WriteTopK(std::span<const uint32_t> lanes, uint32_t k, Computing
       return FindTopK(streams, k, out.subspan(first, streams.size()));
     });
   }
-  KINGLET_ASSIGN_OR_RETURN(
-      const std::vector<DeviceAnswer> answers,
-      contents_->AskDevice(
-          lanes, computing,
-          [&](DeviceLanes& device, std::span<const StreamFrame> frames, const DeviceQuery& query) {
-            return device.RankTokens(frames, k, query);
-          }));
+  KINGLET_ASSIGN_OR_RETURN(const DeviceAnswers answers,
+                           contents_->RankOnDevice(lanes, k, computing));
   for (size_t i = 0; i < answers.size(); ++i) {
-    out[i].reserve(answers[i].tokens.size());
-    for (const DeviceAnswer::Token& token : answers[i].tokens) {
+    const RankedTokens& best = answers[i];
+    out[i].reserve(best.count);
+    for (uint32_t n = 0; n < best.count; ++n) {
+      const RankedTokens::Token& token = best.tokens[n];
       out[i].push_back({token.id, static_cast<double>(token.log_probability)});
     }
   }
   return Status();
+}
+
+Result<DeviceAnswers> Session::Contents::RankOnDevice(std::span<const uint32_t> numbers, uint32_t k,
+                                                      Computing computing) {
+  return AskDevice(numbers, computing,
+                   [k](DeviceLanes& device, std::span<const StreamFrame> of_lanes,
+                       const DeviceQuery& query) { return device.RankTokens(of_lanes, k, query); });
 }
 
 Result<std::vector<std::vector<Candidate>>> Session::TopKLanes(std::span<const uint32_t> lanes,
@@ -177,6 +184,38 @@ Result<std::vector<std::vector<Candidate>>> Session::TopKLanes(std::span<const u
   } catch (const std::bad_alloc&) {
     return OutOfMemory();
   }
+}
+
+Status Session::TopKLanes(std::span<const uint32_t> lanes, uint32_t k, std::span<uint32_t> ids,
+                          std::span<double> log_probabilities, Computing computing) {
+  k = std::min(k, model().vocabulary_size());
+  const size_t size = lanes.size() * k;
+  if (!ids.empty()) KINGLET_RETURN_IF_ERROR(CheckSize("output of ids", ids.size(), size));
+  if (!log_probabilities.empty()) {
+    KINGLET_RETURN_IF_ERROR(
+        CheckSize("output of log-probabilities", log_probabilities.size(), size));
+  }
+  const auto write = [&](size_t at, uint32_t id, double log_probability) {
+    if (!ids.empty()) ids[at] = id;
+    if (!log_probabilities.empty()) log_probabilities[at] = log_probability;
+  };
+  if (!ranks_on_device(k)) {
+    KINGLET_ASSIGN_OR_RETURN(const auto best, TopKLanes(lanes, k, computing));
+    size_t at = 0;
+    for (const std::vector<Candidate>& row : best) {
+      for (const Candidate& token : row) write(at++, token.id, token.log_probability);
+    }
+    return Status();
+  }
+  KINGLET_ASSIGN_OR_RETURN(const DeviceAnswers answers,
+                           contents_->RankOnDevice(lanes, k, computing));
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const RankedTokens& best = answers[i];
+    for (uint32_t n = 0; n < k; ++n) {
+      write(i * k + n, best.tokens[n].id, static_cast<double>(best.tokens[n].log_probability));
+    }
+  }
+  return Status();
 }
 
 Result<std::vector<Candidate>> Session::TopK(uint32_t k, uint32_t lane) {
@@ -269,9 +308,9 @@ Status Session::LogProbabilitiesAfter(std::span<const uint32_t> ids, std::span<f
     if (status.ok()) status = restored;
   } else {
     of_lane.stream.Retract(token_before);
-    of_lane.Invalidate();
   }
-  of_lane.version = version_before;
+  of_lane.Change(version_before);
+  of_lane.ForgetResults();
   return status;
 }
 
@@ -292,13 +331,13 @@ Status Session::Probabilities(std::span<float> out, uint32_t lane) {
 const QueryWork& Session::last_work(uint32_t lane) const {
   return std::visit(
       [](const auto& distribution) -> const QueryWork& { return distribution.work(); },
-      contents_->lanes[lane].distribution);
+      contents_->lanes[lane].Results());
 }
 
 const ClusterSet& Session::clusters_opened(uint32_t lane) const {
   return std::visit(
       [](const auto& distribution) -> const ClusterSet& { return distribution.clusters_opened(); },
-      contents_->lanes[lane].distribution);
+      contents_->lanes[lane].Results());
 }
 
 // --- queries that look for tokens: nucleus, rank, sets, prefixes, intervals

@@ -10,6 +10,7 @@
 
 #include "kernels/cuda/block.h"
 #include "kernels/functions.h"
+#include "kernels/ranked_tokens.h"
 
 namespace kinglet::cuda::internal {
 
@@ -98,7 +99,7 @@ KINGLET_HOST_DEVICE uint64_t BlockUnion(const Block& block, uint32_t n, uint64_t
 
 // The k best tokens found so far, best first, in shared memory. One thread at a time changes it.
 struct BestTokens {
-  static constexpr uint32_t kMost = 64;
+  static constexpr uint32_t kMost = RankedTokens::kMost;
   RankedToken tokens[kMost];
   uint32_t count;
   uint32_t taken;  // how many the last round of TakeBest took

@@ -1,11 +1,15 @@
 #include "kernels/cuda/lanes.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <new>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "kernels/cuda/backend.h"
 
@@ -17,11 +21,13 @@ constexpr uint64_t RoundedUp(uint64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// The memory of queries contains the node that answers, then every lane's tails, then the lanes'
-// answers.
+// The kinds of nodes that answer queries. Each has a place in the memory of queries, and is copied
+// there only when it changes.
+enum class Asking : uint32_t { kAll, kHead, kTails, kToken, kCount };
 constexpr uint64_t kNodeBytes = RoundedUp(sizeof(Node));
+// The memory of queries contains these nodes, then every lane's tails, then the lanes' answers.
+constexpr uint64_t kNodesBytes = static_cast<uint64_t>(Asking::kCount) * kNodeBytes;
 constexpr uint64_t kHead = 1;  // the head's bit in a set of clusters
-static_assert(sizeof(TokenAnswer) + sizeof(uint32_t) <= sizeof(RankedTokens));
 
 class ProgramLanes : public DeviceLanes {
  public:
@@ -34,14 +40,13 @@ class ProgramLanes : public DeviceLanes {
         frames_(std::move(frames)),
         queries_(std::move(queries)),
         queue_(std::move(queue)),
-        count_(count) {
-    lanes_.reserve(count);
-  }
+        count_(count) {}
 
   Status Run(NodeRange range, std::span<const StreamFrame> frames) override {
     if (frames.empty()) return status_;
     return Attempt([&]() -> Status {
-      KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
+      SetLanes(frames, {});
+      KINGLET_RETURN_IF_ERROR(UploadLanes());
       return RunList(program_->List(range));
     });
   }
@@ -50,90 +55,77 @@ class ProgramLanes : public DeviceLanes {
     return program_->queries().can_rank() ? program_->queries().max_tokens() : 0;
   }
 
-  Result<std::vector<DeviceAnswer>> RankTokens(std::span<const StreamFrame> frames, uint32_t k,
-                                               const DeviceQuery& query) override {
-    std::vector<DeviceAnswer> answers(frames.size());
+  Result<DeviceAnswers> RankTokens(std::span<const StreamFrame> frames, uint32_t k,
+                                   const DeviceQuery& query) override {
+    clusters_.assign(frames.size(), 0);
+    answers_.resize(frames.size() * RankedTokens::BytesFor(k));
+    if (k == 0) std::fill(answers_.begin(), answers_.end(), std::byte{0});
+    const DeviceAnswers answers = {answers_.data(), k, clusters_};
     if (frames.empty() || k == 0) return answers;
-    const uint64_t bytes_each = RankedTokens::BytesFor(k);
-    std::vector<std::byte> ranked(frames.size() * bytes_each);
-    std::vector<uint64_t> clusters(frames.size());  // computed for each lane, a bit each
-    const auto count = static_cast<uint32_t>(frames.size());
     const Status status = Attempt([&]() -> Status {
       const Queries& queries = program_->queries();
+      const auto count = static_cast<uint32_t>(frames.size());
       auto* const tails = reinterpret_cast<uint64_t*>(TailsAt());
       const RankedTokensPlan plan = queries.Ranking(count, query.empty_cache_is_normalised);
-      const auto rank = [&](RankedPart part) {
-        return RunNode(MakeNode(cuda::RankTokens{plan, k, part, AnswersAt(), tails}));
+      const auto rank = [&](Asking asking, RankedPart part) {
+        return Ask(asking, {plan.clusters, plan.cache.empty_is_normalised, k, 0},
+                   cuda::RankTokens{plan, k, part, AnswersAt(), tails});
       };
-      KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
+      SetLanes(frames, {});
+      KINGLET_RETURN_IF_ERROR(UploadLanes());
       KINGLET_RETURN_IF_ERROR(RunList(query.computes_all ? queries.AllClusterNodes(count)
                                                          : queries.ClusterNodes(0, count)));
       KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_nodes())));
       if (query.computes_all) {
-        clusters.assign(frames.size(), plan.AllClusters());
-        KINGLET_RETURN_IF_ERROR(rank(RankedPart::kAll));
+        clusters_.assign(count, plan.AllClusters());
+        KINGLET_RETURN_IF_ERROR(rank(Asking::kAll, RankedPart::kAll));
       } else {
-        KINGLET_RETURN_IF_ERROR(rank(RankedPart::kHead));
+        KINGLET_RETURN_IF_ERROR(rank(Asking::kHead, RankedPart::kHead));
         KINGLET_RETURN_IF_ERROR(
-            queue_->Download(clusters.data(), TailsAt(), clusters.size() * sizeof clusters[0]));
-        KINGLET_ASSIGN_OR_RETURN(const bool any, RunTails(frames, clusters));
-        if (any) {
-          KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
-          KINGLET_RETURN_IF_ERROR(rank(RankedPart::kTails));
+            queue_->Download(clusters_.data(), TailsAt(), clusters_.size() * sizeof clusters_[0]));
+        AddTails();
+        if (!parts_.empty()) {
+          KINGLET_RETURN_IF_ERROR(UploadLanes());
+          KINGLET_RETURN_IF_ERROR(RunTails());
+          KINGLET_RETURN_IF_ERROR(rank(Asking::kTails, RankedPart::kTails));
         }
+        for (uint64_t& clusters : clusters_) clusters |= kHead;
       }
-      return queue_->Download(ranked.data(), AnswersAt(), ranked.size());
+      return queue_->Download(answers_.data(), AnswersAt(), answers_.size());
     });
     if (!status.ok()) return status;
-    for (size_t i = 0; i < answers.size(); ++i) {
-      const auto& found = *reinterpret_cast<const RankedTokens*>(ranked.data() + i * bytes_each);
-      if (found.not_finite != 0) answers[i].not_finite = found.not_finite - 1;
-      answers[i].looked_into = found.looked_into;
-      answers[i].clusters = clusters[i] | kHead;
-      answers[i].tokens.reserve(found.count);
-      for (uint32_t n = 0; n < found.count; ++n) {
-        answers[i].tokens.push_back({found.tokens[n].id, found.tokens[n].log_probability});
-      }
-    }
     return answers;
   }
 
-  Result<std::vector<DeviceAnswer>> LogProbabilities(std::span<const StreamFrame> frames,
-                                                     std::span<const uint32_t> tokens,
-                                                     const DeviceQuery& query) override {
-    std::vector<DeviceAnswer> answers(frames.size());
-    if (frames.empty()) return answers;
-    std::vector<TokenAnswer> scored(frames.size());
-    const auto count = static_cast<uint32_t>(frames.size());
+  Result<DeviceAnswers> LogProbabilities(std::span<const StreamFrame> frames,
+                                         std::span<const uint32_t> tokens,
+                                         const DeviceQuery& query) override {
     const Queries& queries = program_->queries();
+    const auto count = static_cast<uint32_t>(frames.size());
     const RankedTokensPlan plan = queries.Ranking(count, query.empty_cache_is_normalised);
     // Each lane needs the head and the cluster of its token.
-    std::vector<uint64_t> clusters(frames.size());
-    for (size_t i = 0; i < frames.size(); ++i) {
-      clusters[i] = query.computes_all ? plan.AllClusters()
-                                       : kHead | uint64_t{1} << queries.ClusterOf(tokens[i]);
+    clusters_.clear();
+    for (const uint32_t token : tokens) {
+      clusters_.push_back(query.computes_all ? plan.AllClusters()
+                                             : kHead | uint64_t{1} << queries.ClusterOf(token));
     }
+    answers_.resize(frames.size() * RankedTokens::BytesFor(1));
+    const DeviceAnswers answers = {answers_.data(), 1, clusters_};
+    if (frames.empty()) return answers;
     const Status status = Attempt([&]() -> Status {
-      KINGLET_RETURN_IF_ERROR(RunTails(frames, clusters).status());
-      KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
+      SetLanes(frames, tokens);
+      AddTails();
+      KINGLET_RETURN_IF_ERROR(UploadLanes());
+      KINGLET_RETURN_IF_ERROR(RunTails());
       KINGLET_RETURN_IF_ERROR(RunList(queries.ClusterNodes(0, count)));
       KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_nodes())));
-      auto* const on_device = reinterpret_cast<TokenAnswer*>(AnswersAt());
-      auto* const ids = reinterpret_cast<uint32_t*>(on_device + count);
-      KINGLET_RETURN_IF_ERROR(queue_->Upload(reinterpret_cast<std::byte*>(ids), tokens.data(),
-                                             tokens.size() * sizeof tokens[0]));
       const uint64_t also_finite = query.computes_all ? plan.AllClusters() : 0;
-      KINGLET_RETURN_IF_ERROR(
-          RunNode(MakeNode(TokenLogProbability{plan, ids, on_device, also_finite})));
-      return queue_->Download(scored.data(), AnswersAt(), scored.size() * sizeof scored[0]);
+      KINGLET_RETURN_IF_ERROR(Ask(Asking::kToken,
+                                  {plan.clusters, plan.cache.empty_is_normalised, 1, also_finite},
+                                  TokenLogProbability{plan, AnswersAt(), also_finite}));
+      return queue_->Download(answers_.data(), AnswersAt(), answers_.size());
     });
     if (!status.ok()) return status;
-    for (size_t i = 0; i < answers.size(); ++i) {
-      if (scored[i].not_finite != 0) answers[i].not_finite = scored[i].not_finite - 1;
-      answers[i].looked_into = 1;
-      answers[i].clusters = clusters[i];
-      answers[i].tokens.push_back({tokens[i], scored[i].log_probability});
-    }
     return answers;
   }
 
@@ -184,56 +176,92 @@ class ProgramLanes : public DeviceLanes {
     }
     return status_;
   }
-  // The following nodes run on these lanes.
-  Status UploadLanes(std::span<const StreamFrame> frames) {
-    lanes_.clear();
+  // Describes the lanes of the frames, on which the following nodes run. `tokens`: what a query
+  // asks for, or empty.
+  void SetLanes(std::span<const StreamFrame> frames, std::span<const uint32_t> tokens) {
     spellings_.clear();
-    std::byte* const spellings = frames_.data() + count_ * sizeof(Lane);
-    for (const StreamFrame& frame : frames) {
+    parts_.clear();
+    const std::byte* const spellings = frames_.data() + LaneLayout::LanesOf(*program_, count_);
+    for (size_t i = 0; i < frames.size(); ++i) {
+      const StreamFrame& frame = frames[i];
       std::byte* const base = LaneAt(frame.lane);
       const std::string_view letters = frame.spelling.substr(0, layout_.longest_spelling);
       const std::byte* const spelling = spellings + spellings_.size();
-      lanes_.push_back({base, base + layout_.state, base + layout_.temporary, frame.position,
-                        frame.source_length, frame.token, frame.word(),
-                        static_cast<uint32_t>(letters.size()),
-                        reinterpret_cast<const uint8_t*>(spelling)});
+      SetLane(
+          i, {base, base + layout_.state, base + layout_.temporary, frame.position,
+              frame.source_length, frame.token, frame.word(), static_cast<uint32_t>(letters.size()),
+              tokens.empty() ? 0 : tokens[i], reinterpret_cast<const uint8_t*>(spelling)});
       spellings_.append(letters);
     }
-    if (!spellings_.empty()) {
-      KINGLET_RETURN_IF_ERROR(queue_->Upload(spellings, spellings_.data(), spellings_.size()));
-    }
-    return queue_->Upload(frames_.data(), lanes_.data(), lanes_.size() * sizeof(Lane));
+    count_now_ = static_cast<uint32_t>(frames.size());
   }
-  Status RunList(const NodeList& list) {
-    return queue_->Run(list, reinterpret_cast<const Lane*>(frames_.data()),
-                       static_cast<uint32_t>(lanes_.size()));
-  }
-  // Computes every tail for the lanes whose set of clusters contains it. Returns whether any tail
-  // was computed. The lanes that were uploaded before are overwritten.
-  Result<bool> RunTails(std::span<const StreamFrame> frames, std::span<const uint64_t> clusters) {
-    const Queries& queries = program_->queries();
-    bool any = false;
-    for (size_t index = 1; index < queries.clusters(); ++index) {
-      std::vector<StreamFrame> part;
-      for (size_t i = 0; i < frames.size(); ++i) {
-        if ((clusters[i] >> index & 1) != 0) part.push_back(frames[i]);
+  // Adds, for every tail, the lanes whose set of clusters contains it.
+  void AddTails() {
+    const size_t clusters = program_->queries().clusters();
+    uint32_t end = count_now_;
+    for (size_t index = 1; index < clusters; ++index) {
+      const uint32_t begin = end;
+      for (uint32_t i = 0; i < count_now_; ++i) {
+        if ((clusters_[i] >> index & 1) != 0) SetLane(end++, Lane(lanes_[i]));
       }
-      if (part.empty()) continue;
-      any = true;
-      KINGLET_RETURN_IF_ERROR(UploadLanes(part));
-      NodeList list = queries.ClusterNodes(index, static_cast<uint32_t>(part.size()));
-      list.may_repeat = part.size() == frames.size();
-      KINGLET_RETURN_IF_ERROR(RunList(list));
+      if (end > begin) parts_.push_back({index, begin, end - begin});
     }
-    return any;
   }
-  std::byte* TailsAt() const { return queries_.data() + kNodeBytes; }
+  void SetLane(size_t i, const Lane& lane) {
+    static_assert(std::has_unique_object_representations_v<Lane>);
+    if (i >= lanes_.size()) lanes_.resize(i + 1);
+    if (std::memcmp(&lanes_[i], &lane, sizeof lane) == 0) return;
+    lanes_[i] = lane;
+    if (changed_.begin == changed_.end) changed_ = {i, i};
+    changed_ = {std::min(changed_.begin, i), std::max(changed_.end, i + 1)};
+  }
+  // Copies to the device what has changed since.
+  Status UploadLanes() {
+    if (!spellings_.empty()) {
+      std::byte* const to = frames_.data() + LaneLayout::LanesOf(*program_, count_);
+      KINGLET_RETURN_IF_ERROR(queue_->Upload(to, spellings_.data(), spellings_.size()));
+    }
+    const auto [begin, end] = std::exchange(changed_, {});
+    if (begin == end) return Status();
+    return queue_->Upload(frames_.data() + begin * sizeof(Lane), &lanes_[begin],
+                          (end - begin) * sizeof(Lane));
+  }
+  const Lane* LanesOnDevice() const { return reinterpret_cast<const Lane*>(frames_.data()); }
+  Status RunList(const NodeList& list) { return queue_->Run(list, LanesOnDevice(), count_now_); }
+  // Computes every tail for its lanes.
+  Status RunTails() {
+    for (const Part& part : parts_) {
+      NodeList list = program_->queries().ClusterNodes(part.cluster, part.count);
+      list.may_repeat = part.count == count_now_;
+      KINGLET_RETURN_IF_ERROR(queue_->Run(list, LanesOnDevice() + part.begin, part.count));
+    }
+    return Status();
+  }
+  std::byte* TailsAt() const { return queries_.data() + kNodesBytes; }
   std::byte* AnswersAt() const { return TailsAt() + count_ * sizeof(uint64_t); }
-  // Uploads and runs a node that is not part of the program.
-  Status RunNode(const Node& node) {
-    std::byte* const to = queries_.data();
-    KINGLET_RETURN_IF_ERROR(queue_->Upload(to, &node, sizeof node));
-    return RunList({&node, 1, reinterpret_cast<const Node*>(to)});
+  // The arguments in which the nodes of one kind differ.
+  struct Question {
+    const RankedCluster* clusters = nullptr;
+    bool empty_is_normalised = false;
+    uint32_t k = 0;
+    uint64_t also_finite = 0;
+    bool operator==(const Question&) const = default;
+  };
+  struct Asked {
+    Question question;
+    Node node;
+  };
+  // Runs a node that is not part of the program.
+  template <class T>
+  Status Ask(Asking asking, const Question& question, const T& arguments) {
+    const auto place = static_cast<size_t>(asking);
+    std::byte* const to = queries_.data() + place * kNodeBytes;
+    Asked& asked = asked_[place];
+    if (asked.question != question) {
+      asked = {question, MakeNode(arguments)};
+      KINGLET_RETURN_IF_ERROR(queue_->Upload(to, &asked.node, sizeof asked.node));
+    }
+    return RunList({&asked.node, 1, reinterpret_cast<const Node*>(to)});
   }
   std::byte* LaneAt(uint32_t lane) const { return memory_.data() + lane * layout_.bytes; }
   std::byte* StateAt(uint32_t lane) const { return LaneAt(lane) + layout_.state; }
@@ -241,12 +269,28 @@ class ProgramLanes : public DeviceLanes {
   std::shared_ptr<const Program> program_;
   const LaneLayout& layout_;  // BoundPlan's
   DeviceMemory memory_;
-  DeviceMemory frames_;   // the Lane structs of the lanes that run nodes, then their spellings
-  DeviceMemory queries_;  // the node that answers a query, and for each lane its tails and answer
+  DeviceMemory frames_;   // the Lane structs of the lanes that run nodes (LanesOf), then spellings
+  DeviceMemory queries_;  // the nodes that answer queries, and for each lane its tails and answer
   std::unique_ptr<Queue> queue_;
-  uint64_t count_;           // of the session's lanes
-  std::vector<Lane> lanes_;  // host copies of frames_
+  uint64_t count_;  // of the session's lanes
+
+  // --- memory of calls, kept for the next
+
+  struct Part {
+    size_t cluster;
+    uint32_t begin, count;  // of its lanes in lanes_
+  };
+  std::vector<Lane> lanes_;  // what frames_ contains: the lanes of a call, then those of each part
+  struct Changed {
+    size_t begin = 0, end = 0;
+  };
+  Changed changed_;         // elements of lanes_ that frames_ does not contain yet
+  uint32_t count_now_ = 0;  // lanes of the call
+  std::vector<Part> parts_;
   std::string spellings_;
+  std::array<Asked, static_cast<size_t>(Asking::kCount)> asked_{};  // what queries_ contains
+  std::vector<uint64_t> clusters_;
+  std::vector<std::byte> answers_;
   Status status_;
 };
 
@@ -279,13 +323,13 @@ Result<std::unique_ptr<DeviceLanes>> BoundPlan::CreateLanes(uint32_t count) cons
   }
   KINGLET_ASSIGN_OR_RETURN(DeviceMemory memory,
                            DeviceMemory::Allocate(device, count * layout_.bytes));
-  KINGLET_ASSIGN_OR_RETURN(
-      DeviceMemory frames,
-      DeviceMemory::Allocate(device, count * (sizeof(Lane) + layout_.longest_spelling)));
+  KINGLET_ASSIGN_OR_RETURN(DeviceMemory frames,
+                           DeviceMemory::Allocate(device, LaneLayout::LanesOf(*program_, count) +
+                                                              count * layout_.longest_spelling));
   KINGLET_ASSIGN_OR_RETURN(
       DeviceMemory queries,
       DeviceMemory::Allocate(device,
-                             kNodeBytes + count * (sizeof(uint64_t) + sizeof(RankedTokens))));
+                             kNodesBytes + count * (sizeof(uint64_t) + sizeof(RankedTokens))));
   KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<Queue> queue, device->CreateQueue());
   KINGLET_RETURN_IF_ERROR(queue->Zero(memory.data(), count * layout_.bytes));
   return std::unique_ptr<DeviceLanes>(

@@ -3,6 +3,7 @@
 #ifndef KINGLET_KERNELS_CUDA_LANES_H_
 #define KINGLET_KERNELS_CUDA_LANES_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,11 @@ namespace kinglet::cuda {
 struct LaneLayout {
   LaneLayout(const Program& program, const Plan& plan, const BufferLayout& buffers);
 
+  // The bytes of Lane structs for `count` lanes: one for each lane, and one for each of its tails.
+  static uint64_t LanesOf(const Program& program, uint64_t count) {
+    return std::max<uint64_t>(program.queries().clusters(), 1) * count * sizeof(Lane);
+  }
+
   uint64_t state, temporary;  // offsets where they begin; scratch begins at 0
   uint64_t bytes;             // of a lane
   uint64_t state_bytes;
@@ -38,8 +44,8 @@ class BoundPlan : public DeviceProgram {
   const std::string& device_name() const override { return program_->device()->name(); }
   uint64_t weight_bytes() const override { return program_->weight_bytes(); }
   uint64_t BytesPerLane() const override {
-    return layout_.bytes + sizeof(Lane) + layout_.longest_spelling + sizeof(uint64_t) +
-           sizeof(RankedTokens);
+    return layout_.bytes + LaneLayout::LanesOf(*program_, 1) + layout_.longest_spelling +
+           sizeof(uint64_t) + sizeof(RankedTokens);
   }
   uint64_t FreeBytes() const override { return program_->device()->FreeBytes(); }
   DevicePeaks peaks() const override { return program_->device()->peaks(); }

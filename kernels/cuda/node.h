@@ -34,6 +34,7 @@ struct Lane {
   uint32_t token;
   // Of a model that spells words (StreamFrame): the word's number, and its bytes on the device.
   uint32_t word, letters;
+  uint32_t asked;  // the token whose log-probability a query asks for
   const uint8_t* spelling;
 };
 

@@ -22,28 +22,9 @@
 #include "kernels/cuda/best_tokens.h"
 #include "kernels/cuda/lane_tokens.h"
 #include "kernels/cuda/sorted_cache.h"
+#include "kernels/ranked_tokens.h"
 
 namespace kinglet::cuda {
-
-// The answer of RankTokens for one lane. A query for k tokens allocates only the first k of
-// `tokens`.
-struct RankedTokens {
-  static constexpr uint32_t kMost = internal::BestTokens::kMost;
-  struct Token {
-    uint32_t id;
-    float log_probability;
-  };
-  uint32_t count;
-  // 0 if all logits are finite, or 1 + the first cluster whose logits are not; 1 + cluster_count
-  // stands for the cache.
-  uint32_t not_finite;
-  uint32_t looked_into;  // how many log-probabilities of tokens outside the cache were computed
-  Token tokens[kMost];   // most probable first
-
-  KINGLET_HOST_DEVICE static constexpr uint64_t BytesFor(uint32_t k) {
-    return sizeof(RankedTokens) - (kMost - k) * sizeof(Token);
-  }
-};
 
 // Which clusters RankTokens ranks.
 enum class RankedPart : uint32_t {
@@ -52,7 +33,7 @@ enum class RankedPart : uint32_t {
   kTails  // the clusters in `tails`, computed since; continues from kHead's answer
 };
 
-// The k most probable tokens. A work item is a lane.
+// The k most probable tokens. `looked_into` counts tokens outside the cache. A work item is a lane.
 struct RankTokens {
   RankedTokensPlan plan;
   uint32_t k;  // at most RankedTokens::kMost
@@ -69,17 +50,11 @@ struct RankTokens {
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const;
 };
 
-// The answer of TokenLogProbability for one lane.
-struct TokenAnswer {
-  float log_probability;
-  uint32_t not_finite;  // as RankedTokens::not_finite
-};
-// answers[lane] = log p(tokens[lane]). A work item is a lane.
+// The log-probability of the token that each lane asks for (Lane::asked). A work item is a lane.
 struct TokenLogProbability {
   RankedTokensPlan plan;
-  const uint32_t* tokens;  // device memory, [lanes]
-  TokenAnswer* answers;    // device memory, [lanes]
-  uint64_t also_finite;    // clusters that were computed for every lane and must be finite, too
+  std::byte* answers;    // device memory, [lanes] of RankedTokens::BytesFor(1) each
+  uint64_t also_finite;  // clusters that were computed for every lane and must be finite, too
 
   static constexpr uint32_t kAloneFromLanes = 1;
 
@@ -307,7 +282,7 @@ KINGLET_HOST_DEVICE inline void Run(const TokenLogProbability& p, const Work& wo
   internal::LaneTokens tokens(p.plan, work, shared);
   const uint32_t pairs = p.plan.cache.Pairs(tokens.lane().position);
   auto* const parts = shared.Take<uint64_t>(kLargestParts);
-  const uint32_t id = p.tokens[work.item];
+  const uint32_t id = tokens.lane().asked;
   const uint32_t index = p.plan.ClusterOf(id);
   tokens.ReadTerms(uint64_t{1} << index | p.also_finite);
   const uint32_t row = id - p.plan.clusters[index].first;
@@ -323,10 +298,13 @@ KINGLET_HOST_DEVICE inline void Run(const TokenLogProbability& p, const Work& wo
   block.ForEach(1, [&](uint64_t) {
     const internal::RankedTerms& terms = tokens.terms(index);
     const float before = terms.BeforeCache(logits[row % kTileRows]);
-    p.answers[work.item] = {
-        weight == 0.0f ? before + terms.keep
-                       : internal::MixedWithCache(before, weight, tokens.total(), p.plan.cache),
-        tokens.not_finite()};
+    auto& answer =
+        *reinterpret_cast<RankedTokens*>(p.answers + work.item * RankedTokens::BytesFor(1));
+    answer.count = answer.looked_into = 1;
+    answer.not_finite = tokens.not_finite();
+    answer.tokens[0] = {id, weight == 0.0f ? before + terms.keep
+                                           : internal::MixedWithCache(
+                                                 before, weight, tokens.total(), p.plan.cache)};
   });
 }
 

@@ -49,8 +49,10 @@ Status TopK(const char* function, kinglet_session* session, const uint32_t* lane
       return status;
     }
   }
-  KINGLET_ASSIGN_OR_RETURN(const auto best, session->session->TopKLanes(queried, wanted));
-  WriteRows(best, ids, log_probabilities);
+  const uint64_t size = queried.size() * wanted;
+  KINGLET_RETURN_IF_ERROR(
+      session->session->TopKLanes(queried, wanted, {ids, ids == nullptr ? 0 : size},
+                                  {log_probabilities, log_probabilities == nullptr ? 0 : size}));
   if (per_lane != nullptr) *per_lane = wanted;
   return Status();
 }

@@ -235,18 +235,18 @@ Status Distribution<T>::ComputeAll(std::span<QueriedStream<T>> streams) {
 }
 
 template <class T>
-Status Distribution<T>::TakeAnswer(const StreamFrame& frame, const DeviceAnswer& answer) {
-  const size_t clusters = plan().clusters.size();
-  if (answer.not_finite) {
-    return *answer.not_finite < clusters ? ClusterNotFinite(frame, *answer.not_finite)
-                                         : cache_.NotFinite(frame);
+void Distribution<T>::CountAnswer(uint64_t clusters, uint32_t looked_into) {
+  for (size_t i = 0; i < plan().clusters.size(); ++i) {
+    if ((clusters >> i & 1) != 0) work_.clusters.Insert(i);
   }
-  for (size_t i = 0; i < clusters; ++i) {
-    if ((answer.clusters >> i & 1) != 0) work_.clusters.Insert(i);
-  }
-  work_.cache = cache_.is_in_model() && answer.clusters != 0;
-  CountTokens(answer.looked_into, 0);
-  return Status();
+  work_.cache = cache_.is_in_model() && clusters != 0;
+  CountTokens(looked_into, 0);
+}
+
+template <class T>
+Status Distribution<T>::NotFinite(const StreamFrame& frame, size_t cluster) const {
+  return cluster < plan().clusters.size() ? ClusterNotFinite(frame, cluster)
+                                          : cache_.NotFinite(frame);
 }
 
 template <class T>

@@ -29,7 +29,6 @@
 
 namespace kinglet {
 
-struct DeviceAnswer;
 template <class T>
 struct QueriedStream;
 
@@ -87,9 +86,12 @@ class Distribution {
 
   // --- streams on a device (kernels/device_program.h)
 
-  // Adds what a device computed for an answer to the work. Of the device's arithmetic only the part
-  // on tokens outside the cache is known. KINGLET_NOT_FINITE if the device reports an overflow.
-  Status TakeAnswer(const StreamFrame& frame, const DeviceAnswer& answer);
+  // Adds what a device computed for an answer to the work: these clusters, a bit each, and the
+  // log-probabilities of this number of tokens. Of the device's arithmetic only the part on tokens
+  // outside the cache is known.
+  void CountAnswer(uint64_t clusters, uint32_t looked_into);
+  // KINGLET_NOT_FINITE, of a cluster's logits; the number of clusters stands for the cache.
+  Status NotFinite(const StreamFrame& frame, size_t cluster) const;
   // Copies the results so far from the device to a frame whose memory does not have them.
   Status FetchOpened(const StreamFrame& frame);
 

@@ -2,6 +2,7 @@
 // bit; a call that fails changes nothing.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -232,6 +233,27 @@ class TopKOfLanes {
   Session& expected() { return *expected_; }
   const std::vector<uint32_t>& lanes() const { return lanes_; }
 
+  // The answers in arrays, from the device and from the host.
+  void CompareArrays(uint32_t k, Computing computing) {
+    const auto wanted = expected_->TopKLanes(lanes_, k, computing).value();
+    const size_t each = std::min(k, vocabulary());
+    for (Session* session : {expected_.get(), found_.get()}) {
+      std::vector<uint32_t> ids(lanes_.size() * each), alone = ids;
+      std::vector<double> numbers(ids.size());
+      ASSERT_TRUE(session->TopKLanes(lanes_, k, ids, numbers, computing).ok());
+      ASSERT_TRUE(session->TopKLanes(lanes_, k, alone, {}, computing).ok());
+      EXPECT_EQ(ids, alone);
+      for (size_t at = 0; at < ids.size(); ++at) {
+        const Candidate& best = wanted[at / each][at % each];
+        ASSERT_EQ(ids[at], best.id) << at;
+        ASSERT_EQ(numbers[at], best.log_probability) << at;
+      }
+      numbers.resize(ids.size() + 1);
+      EXPECT_EQ(session->TopKLanes(lanes_, k, ids, numbers, computing).code(),
+                KINGLET_INVALID_ARGUMENT);
+    }
+  }
+
  private:
   std::vector<uint32_t> lanes_, ids_;
   std::unique_ptr<Session> found_, expected_;
@@ -270,6 +292,20 @@ TEST_P(SessionDevice, TailsWithoutABestTokenAreSkipped) {
       if (device == "pretended") continue;
       EXPECT_GT(few.opened, 0u);
       EXPECT_LT(few.opened, few.all);
+    }
+  }
+}
+
+TEST_P(SessionDevice, TheBestTokensInArraysAreThoseOfTheHost) {
+  const ModelDraft draft = TinyMicronet(WholeOptions(true));
+  const auto model = OpenHere(draft);
+  ASSERT_NE(model, nullptr);
+  for (const uint32_t lane_count : {1u, 11u, 40u}) {
+    TopKOfLanes both(model, draft, lane_count);
+    for (const uint32_t k : {0u, 1u, 7u, 30u, 1000u}) {
+      ASSERT_NO_FATAL_FAILURE(both.Step(both.vocabulary()));
+      ASSERT_NO_FATAL_FAILURE(both.CompareArrays(k, Computing::kNeeded));
+      ASSERT_NO_FATAL_FAILURE(both.CompareArrays(k, Computing::kAll));
     }
   }
 }

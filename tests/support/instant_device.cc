@@ -44,10 +44,7 @@ class InstantQueue : public cuda::Queue {
       if (cuda::IsKind<cuda::RankTokens>(node)) {
         Rank(cuda::ArgumentsOf<cuda::RankTokens>(node), lanes);
       } else if (cuda::IsKind<cuda::TokenLogProbability>(node)) {
-        const auto score = cuda::ArgumentsOf<cuda::TokenLogProbability>(node);
-        if (IsNew(score.answers, lanes)) {
-          for (uint32_t lane = 0; lane < lanes; ++lane) score.answers[lane] = {-1.0f, 0};
-        }
+        Answer(cuda::ArgumentsOf<cuda::TokenLogProbability>(node).answers, 1, lanes);
       }
     }
     return Status();
@@ -62,17 +59,19 @@ class InstantQueue : public cuda::Queue {
         query.tails[lane] = lane % 3 == 0 ? device_.tails : 0;
       }
     }
-    if (!IsNew(query.answers, lanes * uint64_t{query.k})) return;
+    Answer(query.answers, query.k, lanes);
+  }
+  // Gives every lane `k` tokens.
+  void Answer(std::byte* answers, uint32_t k, uint32_t lanes) {
+    if (!IsNew(answers, lanes * uint64_t{k})) return;
     for (uint32_t lane = 0; lane < lanes; ++lane) {
-      cuda::RankedTokens& answer = query.Answer(lane);
-      answer.count = answer.looked_into = query.k;
+      auto& answer = *reinterpret_cast<RankedTokens*>(answers + lane * RankedTokens::BytesFor(k));
+      answer.count = answer.looked_into = k;
       answer.not_finite = 0;
-      for (uint32_t i = 0; i < query.k; ++i) {
-        answer.tokens[i] = {i, -1.0f - static_cast<float>(i)};
-      }
+      for (uint32_t i = 0; i < k; ++i) answer.tokens[i] = {i, -1.0f - static_cast<float>(i)};
     }
   }
-  // Answers are made once, as a device would make them beside the host.
+  // Answers are made once: a device makes them while the host does other work.
   bool IsNew(const void* answers, uint64_t size) {
     return std::exchange(answered_[answers], size) != size;
   }

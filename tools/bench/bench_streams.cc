@@ -117,8 +117,16 @@ Status BenchStreams::QueryGroup(Partition& partition, std::span<const uint32_t> 
         std::vector<double> answers(lanes.size());
         return partition.session->LogProbabilityLanes(lanes, next, answers, computing);
       }
-      case BenchMode::kTopK:
-        return partition.session->TopKLanes(lanes, query.top, computing).status();
+      case BenchMode::kTopK: {
+        if (!RanksOnDevice(partition, query)) {
+          return partition.session->TopKLanes(lanes, query.top, computing).status();
+        }
+        const uint64_t each = std::min(query.top, model_->vocabulary_size());
+        partition.best.resize(lanes.size() * each);
+        partition.of_best.resize(partition.best.size());
+        return partition.session->TopKLanes(lanes, query.top, partition.best, partition.of_best,
+                                            computing);
+      }
       case BenchMode::kRead:
       case BenchMode::kText:
         break;

@@ -92,6 +92,8 @@ class BenchStreams {
     size_t first = 0;                  // index of the first lane among all lanes
     std::vector<float> floats;         // answers, in the backend's real type
     std::vector<double> doubles;
+    std::vector<uint32_t> best;  // words that a device ranked, and their log-probabilities
+    std::vector<double> of_best;
     std::unique_ptr<NodeDemands> demands;  // null on the host
     std::unique_ptr<NodeClock> clock;
     double query_seconds = 0;  // observed queries, including their nodes

@@ -56,7 +56,7 @@ inline void RunOnLanes(const Program& program, const BufferLayout& layout,
                            letters.size());
     lanes.push_back({scratch.back().data(), state.back().data(), temporary.back().data(),
                      frame.position, frame.source_length, frame.token, frame.word(),
-                     static_cast<uint32_t>(frame.spelling.size()),
+                     static_cast<uint32_t>(frame.spelling.size()), 0,
                      reinterpret_cast<const uint8_t*>(spellings.back().data())});
   }
   const Mirror of_lanes(program.device(), *queue, reinterpret_cast<std::byte*>(lanes.data()),

@@ -104,7 +104,7 @@ class Lanes {
       lanes.push_back({stream.scratch.data(), stream.state.data(), stream.temporary.data(),
                        place.position, place.source_length, place.token,
                        op_case_.spelt == 0 ? place.token : op_case_.spelt,
-                       static_cast<uint32_t>(letters.size()),
+                       static_cast<uint32_t>(letters.size()), 0,
                        reinterpret_cast<const uint8_t*>(of_letters.data())});
       StreamFrame frame{Bytes(stream.expected_scratch), Bytes(stream.expected_state),
                         place.position, place.token, place.source_length};

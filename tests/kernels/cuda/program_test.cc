@@ -93,7 +93,7 @@ void ExpectSameAsRef(uint32_t width, uint32_t lane_count, Order order) {
     expected.push_back(memory[n]);
     frame.scratch = expected.back().data();
     for (const Kernel& kernel : kernels) kernel.Run({&frame, 1});
-    lanes.push_back({memory[n].data(), nullptr, temporary.data(), 0, 0, 0, 0, 0, nullptr});
+    lanes.push_back({memory[n].data(), nullptr, temporary.data(), 0, 0, 0, 0, 0, 0, nullptr});
   }
   const NodeList list = (*bound)->List({0, chain.plan.nodes.size()});
   ASSERT_TRUE(queue->Run(list, lanes.data(), lane_count).ok());

@@ -229,8 +229,9 @@ class RankingTest : public ::testing::Test {
     EXPECT_TRUE(queue.Upload(memory.back().data(), bytes.data(), bytes.size()).ok());
     return memory.back().data();
   }
-  static OnDevice ToDevice(const Program& program, Queue& queue,
-                           const std::vector<HostLane>& lanes) {
+  // Each asks for a token of its own.
+  static OnDevice ToDevice(const Program& program, Queue& queue, const std::vector<HostLane>& lanes,
+                           uint32_t vocabulary) {
     OnDevice on;
     const std::vector<std::byte> temporary(program.temporary_bytes(), std::byte{0xA5});
     for (const HostLane& lane : lanes) {
@@ -239,6 +240,7 @@ class RankingTest : public ::testing::Test {
       made.state = Upload(program.device(), queue, lane.state, on.memory);
       made.temporary = Upload(program.device(), queue, temporary, on.memory);
       made.position = lane.frame.position;
+      made.asked = static_cast<uint32_t>(on.lanes.size()) * 7919 % vocabulary;
       on.lanes.push_back(made);
     }
     const uint64_t bytes = on.lanes.size() * sizeof(Lane);
@@ -272,16 +274,12 @@ class RankingTest : public ::testing::Test {
     const Program& program = **bound;
     ASSERT_TRUE(program.queries().can_rank());
     const std::unique_ptr<Queue> queue = std::move(device->CreateQueue()).value();
-    const OnDevice on = ToDevice(program, *queue, lanes);
+    const OnDevice on = ToDevice(program, *queue, lanes, network.plan.vocabulary_size);
     const auto* array = reinterpret_cast<const Lane*>(on.array.data());
     // Exactly the memory that is needed, so that a sanitizer sees accesses beyond it.
     const uint64_t bytes_each = RankedTokens::BytesFor(k);
     std::vector<std::byte> ranked(lane_count * bytes_each), lazily = ranked;
-    std::vector<TokenAnswer> single(lane_count);
-    std::vector<uint32_t> tokens;
-    for (uint32_t i = 0; i < lane_count; ++i) {
-      tokens.push_back(i * 7919 % network.plan.vocabulary_size);
-    }
+    std::vector<std::byte> single(lane_count * RankedTokens::BytesFor(1));
     const RankedTokensPlan ranking = program.queries().Ranking(lane_count, empty_is_normalised);
     const auto run = [&](const Node& node) {
       return queue->Run({&node, 1, &node}, array, lane_count).ok();
@@ -290,9 +288,10 @@ class RankingTest : public ::testing::Test {
                           std::vector<uint64_t>& tails) {
       return run(MakeNode(RankTokens{ranking, k, part, answers.data(), tails.data()}));
     };
-    const auto answer = [&](const std::vector<std::byte>& answers, uint32_t lane) {
+    const auto answer = [](const std::vector<std::byte>& answers, uint32_t lane, uint32_t most) {
+      const uint64_t bytes = RankedTokens::BytesFor(most);
       RankedTokens found{};
-      std::memcpy(&found, answers.data() + lane * bytes_each, bytes_each);
+      std::memcpy(&found, answers.data() + lane * bytes, bytes);
       return found;
     };
     // The head first, then for each lane only the tails that it asks for.
@@ -320,8 +319,8 @@ class RankingTest : public ::testing::Test {
     }
     std::vector<uint64_t> unused;
     ASSERT_TRUE(rank(RankedPart::kAll, ranked, unused));
-    const Node score = MakeNode(TokenLogProbability{ranking, tokens.data(), single.data(), 0});
-    ASSERT_TRUE(run(score));
+    const Node scoring = MakeNode(TokenLogProbability{ranking, single.data(), 0});
+    ASSERT_TRUE(run(scoring));
     for (uint32_t n = 0; n < lane_count; ++n) {
       const std::vector<float> expected = Expected(network, lanes[n], empty_is_normalised);
       std::vector<uint32_t> order(expected.size());
@@ -330,7 +329,7 @@ class RankingTest : public ::testing::Test {
         return expected[a] != expected[b] ? expected[a] > expected[b] : a < b;
       });
       const auto most = std::min<uint32_t>(k, network.plan.vocabulary_size);
-      for (const RankedTokens& found : {answer(ranked, n), answer(lazily, n)}) {
+      for (const RankedTokens& found : {answer(ranked, n, k), answer(lazily, n, k)}) {
         ASSERT_EQ(found.count, most);
         EXPECT_EQ(found.not_finite, 0u);
         EXPECT_LE(found.looked_into, network.plan.vocabulary_size);
@@ -339,8 +338,11 @@ class RankingTest : public ::testing::Test {
           ASSERT_EQ(found.tokens[i].log_probability, expected[order[i]]);
         }
       }
-      EXPECT_EQ(single[n].log_probability, expected[tokens[n]]) << "lane " << n;
-      EXPECT_EQ(single[n].not_finite, 0u);
+      const RankedTokens score = answer(single, n, 1);
+      const uint32_t asked = on.lanes[n].asked;
+      EXPECT_EQ(score.tokens[0].id, asked) << "lane " << n;
+      EXPECT_EQ(score.tokens[0].log_probability, expected[asked]) << "lane " << n;
+      EXPECT_EQ(score.not_finite, 0u);
     }
   }
 
