@@ -19,6 +19,10 @@ PACKAGE = ROOT / "build" / "windows" / "package"
 COMPILER = "x86_64-w64-mingw32-gcc-posix"
 # Of Windows itself.
 SYSTEM = {"advapi32.dll", "kernel32.dll", "msvcrt.dll", "psapi.dll", "shell32.dll"}
+# In wine 8 they fail: it neither renames a file onto an open one, nor knows an open one under its new name.
+OPEN_FILES_MOVE = ["System.FilesHaveNamesInUtf8", "System.AFileThatIsReadCanBeReplaced"]
+# Files of a person's words take that rename too; what a thread used of a processor is not as on Linux.
+ELSEWHERE = r"^(format\.system|runtime\.session_threads|runtime\.typing\.user_.*)$"
 BUILD = pathlib.Path()
 
 
@@ -35,8 +39,9 @@ class Windows(unittest.TestCase):
         convert_demo(BUILD, cls.model)
 
     def test_files_vectors_runtime(self):
-        build_preset("windows")
-        run("ctest", "--preset", "windows", "--parallel", str(os.cpu_count()), cwd=ROOT)
+        build = build_preset("windows")
+        run("ctest", "--preset", "windows", "--parallel", str(os.cpu_count()), "-E", ELSEWHERE, cwd=ROOT)
+        in_wine(build / "bin" / "format_tests.exe", "--gtest_filter=System.*-" + ":".join(OPEN_FILES_MOVE))
 
     def test_dll_has_the_interface_and_needs_windows_alone(self):
         table = run("x86_64-w64-mingw32-objdump", "-p", PACKAGE / "bin" / "kinglet.dll")
