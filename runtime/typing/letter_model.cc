@@ -14,7 +14,11 @@ LetterModel::LetterModel(const WordList& words) {
     for (const char32_t letter : words.word(i)) ++counts[letter];
   }
   std::vector<std::pair<uint64_t, char32_t>> order;
-  for (const auto& [letter, count] : counts) order.emplace_back(count, letter);
+  size_t letters = 0;
+  for (const auto& [letter, count] : counts) {
+    order.emplace_back(count, letter);
+    letters += count;
+  }
   std::sort(order.rbegin(), order.rend());
   for (const auto& [count, letter] : order) {
     if (frequent_.size() < kOthers - kFirst) frequent_ += letter;
@@ -22,6 +26,7 @@ LetterModel::LetterModel(const WordList& words) {
   std::sort(frequent_.begin(), frequent_.end());
 
   std::vector<uint32_t> seen;  // histories, each with the letter after it
+  seen.reserve(letters + words.size());
   for (size_t number = 0; number < words.size(); ++number) {
     const LettersView word = words.word(number);
     uint32_t history = kBeginning;
@@ -62,8 +67,8 @@ void LetterModel::Add(uint32_t history, const std::vector<uint32_t>& counts) {
   for (uint32_t letter = 0; letter < kClasses; ++letter) {
     if (counts[letter] == 0) continue;
     ++kinds;
-    uint32_t scaled = counts[letter] - 1, shift = 0;
-    for (; scaled > 63; scaled /= 2) ++shift;
+    uint32_t scaled = std::min(counts[letter] - 1, Following::kMost), shift = 0;
+    for (; scaled > Following::kMostScaled; scaled /= 2) ++shift;
     if (scaled > 0) after_.push_back({static_cast<uint16_t>(letter << 10 | shift << 6 | scaled)});
   }
   if (after_.size() > first) contexts_.push_back({history << 8 | kinds, first});

@@ -54,11 +54,13 @@ class LetterModel {
     uint32_t history() const { return history_and_kinds >> 8; }
     uint32_t kinds() const { return history_and_kinds & 255; }
   };
-  // A letter and how often it follows a context, minus 1, rounded down to 6 bits times 2^shift.
+  // A letter and how often it follows a context, minus 1 and at most kMost, rounded down to 6 bits
+  // times 2^shift.
   struct Following {
+    static constexpr uint32_t kMostScaled = 63, kMost = kMostScaled << 15;
     uint16_t bits;  // letter, 4 of the shift, 6 of the rest
     uint32_t letter() const { return bits >> 10; }
-    uint32_t count() const { return (bits & 63U) << (bits >> 6 & 15); }
+    uint32_t count() const { return (bits & kMostScaled) << (bits >> 6 & 15); }
   };
   // Appends a context with the counts of the letters after it.
   void Add(uint32_t history, const std::vector<uint32_t>& counts);

@@ -117,6 +117,15 @@ TEST(LetterModel, CountsMayBeLarge) {
   EXPECT_LT(any, 1);
 }
 
+// More than any count that is told apart: 2^22 times "a" after "aaaa", as a long word has them.
+TEST(LetterModel, CountsMayBeTooLarge) {
+  WordList list;
+  list.Add(Letters(size_t{1} << 22, U'a'), 0);
+  const LetterModel model(list);
+  const double more = model.LogProbability(U"aaaaaaa") - model.LogProbability(U"aaaaaa");
+  EXPECT_NEAR(more, 0, 1e-5);
+}
+
 TEST(LetterModel, LikelyLettersAreLikelier) {
   const LetterModel model(kWords);
   EXPECT_GT(model.LogProbability(U"ther"), model.LogProbability(U"hetr"));
