@@ -136,6 +136,7 @@ double Erfc(double x) {
 }
 
 double Hypot(double x, double y) {
+  if (std::isnan(x) || std::isnan(y)) return x + y;
   const double largest = std::max(std::fabs(x), std::fabs(y));
   if (largest == 0 || std::isinf(largest)) return largest;
   const double ratio = std::min(std::fabs(x), std::fabs(y)) / largest;

@@ -98,6 +98,8 @@ TEST(PortableFunctions, HaveExactSpecialValues) {
     EXPECT_TRUE(std::isnan(function(nan)));
   }
   EXPECT_TRUE(std::isnan(portable::Log(-1)));
+  EXPECT_TRUE(std::isnan(portable::Hypot(nan, 1)));
+  EXPECT_TRUE(std::isnan(portable::Hypot(1, nan)));
 }
 
 // Of 100,000 results each, as this program found them on x86-64.
