@@ -314,6 +314,11 @@ LaneLayout::LaneLayout(const Program& program, const Plan& plan, const BufferLay
   }
 }
 
+uint64_t BoundPlan::FreeBytes() const {
+  const uint64_t free_bytes = program_->device()->FreeBytes();
+  return free_bytes - std::min(free_bytes, kNodesBytes);
+}
+
 Result<std::unique_ptr<DeviceLanes>> BoundPlan::CreateLanes(uint32_t count) const {
   const std::shared_ptr<Device>& device = program_->device();
   if (count > SIZE_MAX / BytesPerLane()) {

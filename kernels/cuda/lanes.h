@@ -47,7 +47,7 @@ class BoundPlan : public DeviceProgram {
     return layout_.bytes + LaneLayout::LanesOf(*program_, 1) + layout_.longest_spelling +
            sizeof(uint64_t) + sizeof(RankedTokens);
   }
-  uint64_t FreeBytes() const override { return program_->device()->FreeBytes(); }
+  uint64_t FreeBytes() const override;  // less what all lanes share
   DevicePeaks peaks() const override { return program_->device()->peaks(); }
   std::optional<DeviceDemand> DemandOf(size_t node,
                                        std::span<const StreamFrame> lanes) const override {
