@@ -1,6 +1,5 @@
 // What a step and a query of many lanes on a device cost the host: microseconds a lane, on a device
 // that answers at once (tests/support/instant_device.h). No GPU is needed.
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/median.h"
 #include "format/writer.h"
 #include "runtime/session.h"
 #include "tests/support/instant_device.h"
@@ -21,13 +21,6 @@ namespace {
 struct Options {
   uint32_t lanes = 4096, steps = 200, top = 10;
 };
-
-// The median of `times`, in microseconds a lane.
-double Median(std::vector<double>& times, uint32_t lanes) {
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle / lanes;
-}
 
 template <class Call>
 double Microseconds(const Call& call, Status& status) {
@@ -71,8 +64,9 @@ class HostPath {
       both.push_back(steps.back() + queries.back());
     }
     KINGLET_RETURN_IF_ERROR(status);
-    std::printf("%-22s %.3f us a lane: %.3f step, %.3f query\n", name, Median(both, options_.lanes),
-                Median(steps, options_.lanes), Median(queries, options_.lanes));
+    std::printf("%-22s %.3f us a lane: %.3f step, %.3f query\n", name,
+                Median(both) / options_.lanes, Median(steps) / options_.lanes,
+                Median(queries) / options_.lanes);
     return Status();
   }
 

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/median.h"
 #include "converters/splitmix.h"
 #include "format/write_file.h"
 #include "format/writer.h"
@@ -93,12 +94,6 @@ double Now(const Options& options) {
   timespec now = {};
   clock_gettime(options.threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
   return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
-}
-
-double Median(std::vector<double> times) {
-  const auto middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
 }
 
 // Runs `run` on both backends, interleaved, and prints the medians of the times and their ratios.

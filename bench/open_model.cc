@@ -2,13 +2,13 @@
 // weights, creating a session, feeding one token and computing all its log-probabilities. Each
 // round opens the model again. The first round, which brings the file into the system's cache, does
 // not count.
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/median.h"
 #include "format/model_file.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
@@ -34,12 +34,6 @@ class Clock {
  private:
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 Status Round(const std::string& path, Times& times) {
   Clock clock;
