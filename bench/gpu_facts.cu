@@ -4,9 +4,9 @@
 //
 //     gpu_facts [QUESTION..]
 //
-// All questions take less than a minute. bench/gpu_check runs the program first. nvcc compiles it
-// without the rest of the project:
-//     nvcc -O3 -std=c++17 -fmad=false -arch=sm_90a bench/gpu_facts.cu -o gpu_facts
+// All questions take less than a minute. bench/gpu_check runs the program first. Of the project
+// nvcc needs headers alone:
+//     nvcc -O3 -std=c++17 -fmad=false -arch=sm_90a -I. bench/gpu_facts.cu -o gpu_facts
 #include <cooperative_groups.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

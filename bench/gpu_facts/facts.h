@@ -11,7 +11,12 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/cuda/node.h"
+#include "kernels/functions.h"
+
 namespace kinglet::facts {
+
+using cuda::Rounding;
 
 // --- on the host
 
@@ -163,33 +168,6 @@ __device__ __forceinline__ void AddThere(uint32_t address, int value, uint32_t b
       "[%2];" ::"r"(address),
       "r"(value), "r"(barrier)
       : "memory");
-}
-
-// Rounds floats to codes (kernels/cuda/node.h).
-struct Rounding {
-  float max_abs, step;
-  __device__ int operator()(float x) const {
-    const float clamped = x >= -max_abs ? (x <= max_abs ? x : max_abs) : -max_abs;
-    return static_cast<int>(rintf(__fdiv_rn(clamped, step)));
-  }
-};
-
-// Exp of kernels/functions.h for x <= 0, and NaN.
-__device__ __forceinline__ float ExpOfNonPositive(float x) {
-  const float n = fmaf(x, 1.44269502f, 12582912.0f) - 12582912.0f;
-  float r = fmaf(n, -0.693145752f, x);
-  r = fmaf(n, -1.42860677e-06f, r);
-  float p = 1.98412701e-04f;
-  p = fmaf(p, r, 1.38888892e-03f);
-  p = fmaf(p, r, 8.33333377e-03f);
-  p = fmaf(p, r, 4.16666679e-02f);
-  p = fmaf(p, r, 1.66666672e-01f);
-  p = fmaf(p, r, 0.5f);
-  const float y = __fadd_rn(1.0f, fmaf(__fmul_rn(r, r), p, r));
-  const int exponent = static_cast<int>(n), half = exponent / 2, rest = exponent - half;
-  const float power = __uint_as_float(static_cast<uint32_t>(half + 127) << 23);
-  const float more = __uint_as_float(static_cast<uint32_t>(rest + 127) << 23);
-  return x < -103.972084f ? 0.0f : __fmul_rn(__fmul_rn(y, power), more);
 }
 
 }  // namespace kinglet::facts

@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(256, 4) AttendLanes(const LanesAttention p) {
   }
 #pragma unroll
   for (int i = 0; i < kSlots / 32; ++i) {
-    weights[i] = ExpOfNonPositive(__fadd_rn(weights[i], -largest));
+    weights[i] = SoftmaxTerm(__fadd_rn(weights[i], -largest));
     const float other = __shfl_xor_sync(~0u, weights[i], 16);
     sum = __fadd_rn(__fadd_rn(sum, weights[i]), other);
   }

@@ -255,7 +255,7 @@ __device__ __forceinline__ void AttendHead(OneLane::Shared& s, const OneLane::Nu
   if (r < 128) {
     float largest = s.largest[0];
     for (int i = 1; i < 4; ++i) largest = s.largest[i] > largest ? s.largest[i] : largest;
-    weight = r < OneLane::kWindow ? ExpOfNonPositive(__fadd_rn(score, -largest)) : 0.0f;
+    weight = r < OneLane::kWindow ? SoftmaxTerm(__fadd_rn(score, -largest)) : 0.0f;
     s.weights[r] = weight;
   }
   __syncthreads();
@@ -332,9 +332,9 @@ __global__ void __cluster_dims__(OneLane::kBlocks, 1, 1) __launch_bounds__(OneLa
   // Adds the feed-forward network of a layer.
   const auto add_inner = [&](const OneLane::Numbers& n) {
     const auto sum = static_cast<float>(ReceiveSum(s, exchange++));
-    const float y = __fadd_rn(__fmul_rn(sum, __fmul_rn(s.inner.down_scale[r], n.inner.step)),
+    const float y = __fadd_rn(__fmul_rn(sum, __fmul_rn(s.inner.down_scale[r], n.inner.scale)),
                               s.inner.down_bias[r]);
-    residual = __fadd_rn(residual, __fmul_rn(static_cast<float>(n.outer(y)), n.outer.step));
+    residual = __fadd_rn(residual, __fmul_rn(static_cast<float>(n.outer(y)), n.outer.scale));
   };
 #pragma unroll 1
   for (int layer = 0; layer < OneLane::kLayers; ++layer) {
@@ -357,7 +357,7 @@ __global__ void __cluster_dims__(OneLane::kBlocks, 1, 1) __launch_bounds__(OneLa
     MultiplyRows<OneLane::kRows / 8>(
         s, [&](int row) { return s.attention.qkv[row]; },
         [&](int row, int sum) {
-          const float scale = __fmul_rn(s.attention.qkv_scale[row], n.norm1.step);
+          const float scale = __fmul_rn(s.attention.qkv_scale[row], n.norm1.scale);
           const float y =
               __fadd_rn(__fmul_rn(static_cast<float>(sum), scale), s.attention.qkv_bias[row]);
           s.qkv[row] = static_cast<int16_t>(n.qkv(y));
@@ -377,14 +377,14 @@ __global__ void __cluster_dims__(OneLane::kBlocks, 1, 1) __launch_bounds__(OneLa
     s.inner_there.Wait(layer & 1);
     const auto attended = static_cast<float>(ReceiveSum(s, exchange++));
     residual =
-        __fadd_rn(residual, __fmul_rn(attended, __fmul_rn(s.inner.out_scale[r], n.attended.step)));
+        __fadd_rn(residual, __fmul_rn(attended, __fmul_rn(s.inner.out_scale[r], n.attended.scale)));
     __syncthreads();
     if (r == 0 && layer + 1 < OneLane::kLayers) fetch_attention(layer + 1);
     NormaliseToCodes(s, residual, s.inner.gain, s.inner.bias, n.epsilon, n.norm2);
     MultiplyRows<OneLane::kInner / 8>(
         s, [&](int row) { return s.inner.up[row]; },
         [&](int row, int total) {
-          const float scale = __fmul_rn(s.inner.up_scale[row], n.norm2.step);
+          const float scale = __fmul_rn(s.inner.up_scale[row], n.norm2.scale);
           const float y =
               __fadd_rn(__fmul_rn(static_cast<float>(total), scale), s.inner.up_bias[row]);
           s.units[row] = static_cast<uint8_t>(n.inner(y > 0.0f ? y : 0.0f));
