@@ -1,6 +1,6 @@
 // Answers eight questions about an NVIDIA GPU of compute capability 9.0, on which the design of a
 // faster backend cuda depends: what sums, barriers, instructions, code and memory cost, and what
-// drafts of three kernels take. An answer is a few lines, which begin with the question's number.
+// drafts of two kernels take. An answer is a few lines, which begin with the question's number.
 //
 //     gpu_facts [QUESTION..]
 //
@@ -22,7 +22,6 @@
 #include "gpu_facts/facts.h"
 #include "gpu_facts/lanes_attention.h"
 #include "gpu_facts/narrow_tail.h"
-#include "gpu_facts/one_lane.h"
 
 namespace kinglet::facts {
 // Named, though only this file uses the namespace: nvcc names an anonymous namespace after the
@@ -212,15 +211,14 @@ __global__ void __launch_bounds__(256, 1) WaitAgain(int rounds, int* out, long l
   __shared__ ByteBarrier arrived[2];
   const int r = threadIdx.x, own = static_cast<int>(blockIdx.x * 256 + threadIdx.x);
   const int others = static_cast<int>((blockIdx.x ^ 1) * 256 + threadIdx.x);
-  uint32_t rank = 0, blocks = 1;
+  Cluster cluster{};
   if constexpr (kWait != Wait::kGrid) {
-    rank = BlockOfCluster();
-    blocks = BlocksOfCluster();
+    cluster = ThisCluster();
     for (int i = r; i < 2 * 16 * 256; i += 256) (&numbers[0][0][0])[i] = 0;
     if (r == 0) {
       for (ByteBarrier& barrier : arrived) barrier.Make();
-      ByteBarrier::Publish();
-      for (ByteBarrier& barrier : arrived) barrier.Expect(blocks * 1024);
+      PublishBarriers();
+      for (ByteBarrier& barrier : arrived) barrier.Expect(cluster.blocks * 1024);
     }
     SyncCluster();
   }
@@ -244,20 +242,22 @@ __global__ void __launch_bounds__(256, 1) WaitAgain(int rounds, int* out, long l
     if constexpr (kExchanges) {
       const bool stores = kWait == Wait::kStores;
       ByteBarrier& barrier = arrived[e & 1];
-      for (uint32_t to = 0; to < blocks; ++to) {
-        const uint32_t at = AddressIn(to, SharedAddress(&numbers[e & 1][stores ? rank : 0][r]));
-        const uint32_t counted = AddressIn(to, SharedAddress(&barrier));
+      int* const place = &numbers[e & 1][stores ? cluster.rank : 0][r];
+      for (uint32_t to = 0; to < cluster.blocks; ++to) {
+        int* const there = cluster.In(to, place);
+        ByteBarrier* const counts = cluster.In(to, &barrier);
         if constexpr (kWait == Wait::kStores) {
-          StoreThere(at, value, counted);
+          counts->Store(there, value);
         } else {
-          AddThere(at, value, counted);
+          ::cuda::ptx::red_async(::cuda::ptx::op_add, there, value,
+                                 reinterpret_cast<uint64_t*>(counts));
         }
       }
-      barrier.Wait(e >> 1 & 1);
-      if (r == 0) barrier.Expect(blocks * 1024);
+      barrier.Wait(static_cast<uint32_t>(e) >> 1);
+      if (r == 0) barrier.Expect(cluster.blocks * 1024);
       int sum = 0;
       if (stores) {
-        for (uint32_t c = 0; c < blocks; ++c) sum += numbers[e & 1][c][r];
+        for (uint32_t c = 0; c < cluster.blocks; ++c) sum += numbers[e & 1][c][r];
       } else {
         sum = numbers[e & 1][0][r];
         numbers[e & 1][0][r] = 0;
@@ -544,49 +544,6 @@ void AskReads(const Device& device) {
 
 // --- 7. How long do the drafts of kernels take?
 
-void AskOneLane(const Device& device) {
-  size_t at = size_t{1} << 30;
-  const auto take = [&](size_t bytes) {
-    uint8_t* const taken = device.memory + at;
-    at += (bytes + 255) / 256 * 256;
-    return taken;
-  };
-  constexpr size_t kParts = size_t{OneLane::kLayers} * OneLane::kBlocks, kRing = 65536;
-  OneLane::Arguments arguments{};
-  arguments.attention = reinterpret_cast<const OneLane::AttentionPart*>(
-      take(kParts * sizeof(OneLane::AttentionPart)));
-  arguments.inner =
-      reinterpret_cast<const OneLane::InnerPart*>(take(kParts * sizeof(OneLane::InnerPart)));
-  const Rounding nine_bits = {2.55f, 0.01f}, weights = {1.0f, 1.0f / 255};
-  const OneLane::Numbers layer = {nine_bits, nine_bits, weights, nine_bits, nine_bits, nine_bits,
-                                  nine_bits, 1e-4f,     0.01f,   1e-4f,     0.2f,      1e-5f};
-  const std::vector<OneLane::Numbers> numbers(OneLane::kLayers, layer);
-  uint8_t* const numbers_at = take(numbers.size() * sizeof numbers[0]);
-  Check(cudaMemcpy(numbers_at, numbers.data(), numbers.size() * sizeof numbers[0],
-                   cudaMemcpyHostToDevice),
-        "the layers' numbers");
-  arguments.numbers = reinterpret_cast<const OneLane::Numbers*>(numbers_at);
-  arguments.keys = take(OneLane::kLayers * kRing);
-  arguments.values = take(OneLane::kLayers * kRing);
-  arguments.ring_stride = kRing;
-  arguments.embedded = reinterpret_cast<const float*>(take(OneLane::kWidth * sizeof(float)));
-  arguments.codes = reinterpret_cast<int16_t*>(take(OneLane::kWidth * sizeof(int16_t)));
-  arguments.rounding = nine_bits;
-  arguments.position = 1000;
-  Allow(RunLayers, sizeof(OneLane::Shared));
-  for (const int clusters : {1, 4, 16}) {
-    const double us = Microseconds(
-        20,
-        [&] {
-          RunLayers<<<OneLane::kBlocks * clusters, OneLane::kThreads, sizeof(OneLane::Shared)>>>(
-              arguments);
-        },
-        "eight layers");
-    std::printf("7 eight layers of one lane on a cluster of 8, %2d clusters: %6.1f us\n", clusters,
-                us);
-  }
-}
-
 void AskAttention(const Device& device) {
   using Memory = AttentionMemory<8, 24, 97>;
   constexpr uint64_t kLane = 335872;  // bytes of a lane's rings, of eight layers
@@ -630,7 +587,6 @@ void AskTail(const Device& device, const char* name) {
 }
 
 void AskDrafts(const Device& device) {
-  AskOneLane(device);
   AskAttention(device);
   AskTail<TailPass::kLargest>(device, "largest logits");
   AskTail<TailPass::kTerms>(device, "terms relative to them");

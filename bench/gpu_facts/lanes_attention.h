@@ -9,6 +9,7 @@
 #define KINGLET_BENCH_GPU_FACTS_LANES_ATTENTION_H_
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 #include "facts.h"
@@ -92,16 +93,19 @@ __global__ void __launch_bounds__(256, 4) AttendLanes(const LanesAttention p) {
   uint8_t* const high = low + kColumns;
   // [heads][kSlots], once the keys are no longer needed: so four thread blocks fit.
   uint8_t* const codes = keys;
-  __shared__ ByteBarrier there;
+  __shared__ ByteBarrier keys_there, values_there;
   const int warp = threadIdx.x / 32, thread = threadIdx.x % 32;
   const int group = thread / 4, part = thread % 4;  // of a tile's fragments
   const uint64_t lane = blockIdx.x;
   if (threadIdx.x == 0) {
-    there.Make();
-    ByteBarrier::Publish();
-    there.Expect(2 * Memory::kRingBytes);
-    there.Fetch(keys, p.keys + lane * p.lane_stride, Memory::kRingBytes);
-    there.Fetch(values, p.values + lane * p.lane_stride, Memory::kRingBytes);
+    const auto fetch = [&](ByteBarrier& barrier, uint8_t* to, const uint8_t* ring) {
+      barrier.Make();
+      barrier.Fetch(reinterpret_cast<std::byte*>(to),
+                    reinterpret_cast<const std::byte*>(ring + lane * p.lane_stride),
+                    Memory::kRingBytes);
+    };
+    fetch(keys_there, keys, p.keys);
+    fetch(values_there, values, p.values);
   }
   for (int i = threadIdx.x * 4; i < kHead * kWindow; i += 1024) {
     *reinterpret_cast<float4*>(positions + i) = *reinterpret_cast<const float4*>(p.positions + i);
@@ -116,7 +120,8 @@ __global__ void __launch_bounds__(256, 4) AttendLanes(const LanesAttention p) {
   const int newest = static_cast<int>(p.newest[lane]);
   const int oldest = newest + 1 == kWindow ? 0 : newest + 1;
   __syncthreads();
-  there.Wait(0);
+  keys_there.Wait(0);
+  values_there.Wait(0);
   const auto word = [](const uint8_t* from) { return *reinterpret_cast<const uint32_t*>(from); };
   const auto row_of = [&](const uint8_t* ring, int slot) {
     const int at = oldest + (slot < kWindow ? slot : kWindow - 1);

@@ -35,9 +35,35 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksTogether<Operation>)
   }
 }
 
+// A cluster for each lane. Only devices with clusters are asked to run it.
+template <class Operation>
+__global__ void __launch_bounds__(kBlockThreads, 1)
+    RunInClusters(const Node* node, const Lane* lanes, uint32_t) {
+#if KINGLET_CUDA_HAS_CLUSTERS
+  const auto arguments = ArgumentsOf<Operation>(*node);
+  const uint32_t blocks = arguments.Blocks();
+  const Cluster cluster = {__clusterRelativeBlockRank(), blocks, nullptr};
+  typename Operation::OfBlock of_block(arguments, lanes[blockIdx.x / blocks], cluster,
+                                       Block(kBlockThreads));
+  of_block.Begin();
+  __cluster_barrier_arrive();
+  __cluster_barrier_wait();
+  for (uint32_t step = 0; step < of_block.Steps(); ++step) of_block.Run(step);
+  // No thread block ends while others may send it numbers.
+  __cluster_barrier_arrive_relaxed();
+  __cluster_barrier_wait();
+#else
+  static_cast<void>(node);
+  static_cast<void>(lanes);
+  __trap();
+#endif
+}
+
 template <class Operation>
 AloneKernel KernelIfAlone() {
-  if constexpr (internal::kAloneFromLanes<Operation> != UINT32_MAX) {
+  if constexpr (internal::kOfCluster<Operation>) {
+    return RunInClusters<Operation>;
+  } else if constexpr (internal::kAloneFromLanes<Operation> != UINT32_MAX) {
     return RunAlone<Operation>;
   } else {
     return nullptr;

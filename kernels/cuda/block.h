@@ -94,6 +94,17 @@ class Warp {
     }
   }
 
+  // x = the sum over all threads. Integers add up exactly, modulo 2^32, in any order.
+  KINGLET_HOST_DEVICE void Sum(PerThread<int32_t>& x) const {
+#if KINGLET_CUDA_ON_DEVICE && __CUDA_ARCH__ >= 800
+    x[0] = __reduce_add_sync(0xffffffffu, x[0]);
+#else
+    Reduce(x, kWarpThreads / 2, 1, [](int32_t a, int32_t b) {
+      return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
+    });
+#endif
+  }
+
  private:
   uint32_t index_;
 };

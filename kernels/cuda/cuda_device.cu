@@ -57,7 +57,9 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
 
 // A launch with its attributes as the CUDA runtime takes them.
 struct LaunchConfig {
-  LaunchConfig(const Launch& launch, uint64_t shared, LaunchBarrier barrier, cudaStream_t stream) {
+  // A cluster of all thread blocks, or of `cluster_blocks` each.
+  LaunchConfig(const Launch& launch, uint64_t shared, LaunchBarrier barrier, cudaStream_t stream,
+               uint32_t cluster_blocks = 0) {
     config.gridDim = dim3(launch.blocks);
     config.blockDim = dim3(kBlockThreads);
     config.dynamicSmemBytes = shared;
@@ -69,7 +71,7 @@ struct LaunchConfig {
       attribute.val.cooperative = 1;
     } else if (barrier == LaunchBarrier::kCluster) {
       attribute.id = cudaLaunchAttributeClusterDimension;
-      attribute.val.clusterDim.x = launch.blocks;
+      attribute.val.clusterDim.x = cluster_blocks > 0 ? cluster_blocks : launch.blocks;
       attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
     }
   }
@@ -284,7 +286,9 @@ class CudaQueue : public Queue {
       return Status();
     }
     KINGLET_RETURN_IF_ERROR(Prepare(reinterpret_cast<const void*>(alone)));
-    const LaunchConfig launched(launch, shared, LaunchBarrier::kNone, stream_);
+    const LaunchConfig launched(
+        launch, shared, node.cluster_blocks > 0 ? LaunchBarrier::kCluster : LaunchBarrier::kNone,
+        stream_, node.cluster_blocks);
     KINGLET_CUDA_RETURN_IF_ERROR(
         cudaLaunchKernelEx(&launched.config, alone, asked.list.on_device + launch.begin,
                            asked.lanes, asked.lane_count),
@@ -353,6 +357,25 @@ class CudaDevice : public Device {
   uint64_t SharedBytesOfBlock() const override { return limits_.shared_bytes; }
   uint32_t EnoughWorkItems() const override {
     return static_cast<uint32_t>(limits_.multiprocessors);
+  }
+  // Whether a cluster of the node's kernel, which needs nearly all shared memory, fits the part of
+  // the device that this process may use.
+  bool HasClustersFor(const Node& node) const override {
+    const uint64_t shared = SharedBytesOf(node);
+    if (!limits_.barriers.cluster || limits_.barriers.required || shared > limits_.shared_bytes) {
+      return false;
+    }
+    const CurrentDevice current(device_);
+    const AloneKernel kernel = FindAloneKernel(node);
+    const LaunchConfig one({0, 1, node.cluster_blocks}, shared, LaunchBarrier::kCluster, nullptr);
+    int clusters = 0;
+    const bool known =
+        cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                             cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(limits_.shared_bytes)) == cudaSuccess &&
+        cudaOccupancyMaxActiveClusters(&clusters, kernel, &one.config) == cudaSuccess;
+    if (!known) ForgetError();
+    return known && clusters > 0;
   }
   DevicePeaks peaks() const override { return peaks_; }
   Result<std::byte*> Allocate(size_t bytes) override {

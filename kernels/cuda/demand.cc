@@ -47,6 +47,11 @@ class NodeDemand {
   DeviceDemand operator()(const SumsOfProducts&) const { return {}; }
   DeviceDemand operator()(const RankTokens&) const { return {}; }
   DeviceDemand operator()(const TokenLogProbability&) const { return {}; }
+  // Several plan nodes' work, which they count.
+  template <class Shape>
+  DeviceDemand operator()(const DecoderStack<Shape>&) const {
+    return {};
+  }
 
   DeviceDemand operator()(const NormaliseVector& p) const {
     return {(p.gain == nullptr ? 0 : RealBytes(p.count)) +

@@ -12,7 +12,10 @@ std::vector<Launch> PlanLaunches(const NodeList& list, uint32_t lanes, uint32_t 
   for (uint32_t i = 0; i < list.count; ++i) {
     const uint32_t items = WorkItemsOf(list.nodes[i], lanes, kBlockWarps);
     const bool alone = lanes >= list.nodes[i].alone_from_lanes;
-    if (items > kFewWorkItems || alone) {
+    if (list.nodes[i].cluster_blocks > 0) {
+      launches.push_back({i, i + 1, items});
+      joining = false;
+    } else if (items > kFewWorkItems || alone) {
       launches.push_back({i, i + 1, std::min(items, max_blocks)});
       joining = false;
     } else if (joining) {

@@ -40,7 +40,7 @@ struct Launch {
 // Few thread blocks wait for each other fast, and many thread blocks read memory fast. So
 // successive nodes of at most kFewWorkItems work items share a launch of kFewBlocks thread blocks.
 // Every other node is a launch of its own of up to `max_blocks`, and so is a node that has a kernel
-// of its own for that many lanes.
+// of its own for that many lanes. A node of a cluster is a launch of a cluster for each lane.
 inline constexpr uint32_t kFewBlocks = 16;
 inline constexpr uint32_t kFewWorkItems = 64;
 std::vector<Launch> PlanLaunches(const NodeList& list, uint32_t lanes, uint32_t max_blocks);
@@ -89,6 +89,8 @@ class Device {
   virtual uint64_t SharedBytesOfBlock() const = 0;
   // Work items of a node that keep the device busy: one for each multiprocessor.
   virtual uint32_t EnoughWorkItems() const = 0;
+  // Whether the device can run this node of a cluster.
+  virtual bool HasClustersFor(const Node& node) const = 0;
   virtual DevicePeaks peaks() const { return {}; }
   // Aligned to 256 bytes. KINGLET_OUT_OF_MEMORY.
   virtual Result<std::byte*> Allocate(size_t bytes) = 0;

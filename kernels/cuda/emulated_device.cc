@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/cuda/operations.h"
@@ -35,6 +36,10 @@ class EmulatedQueue : public Queue {
   Status Run(const NodeList& list, const Lane* lanes, uint32_t lane_count) override {
     for (const Launch& launch : PlanLaunches(list, lane_count, emulation_.max_blocks)) {
       ++work_.launches;
+      if (list.nodes[launch.begin].cluster_blocks > 0) {
+        RunClusters(list.on_device[launch.begin], {lanes, lane_count});
+        continue;
+      }
       // Between two barriers a thread block may be any number of nodes ahead of another.
       for (uint32_t i = launch.begin; i < launch.end;) {
         uint32_t end = i + 1;
@@ -64,12 +69,42 @@ class EmulatedQueue : public Queue {
       for (uint32_t i = 0; i < count; ++i) RunNode(nodes[i], block, blocks, lanes);
     }
   }
+  // A cluster for each lane.
+  void RunClusters(const Node& node, const LaneArray& lanes) const {
+    internal::WithArguments(Operations(), node, [&](const auto& p) {
+      if constexpr (internal::kOfCluster<std::decay_t<decltype(p)>>) {
+        for (uint32_t i = 0; i < lanes.count; ++i) RunCluster(p, lanes.lanes[i]);
+      }
+    });
+  }
+  template <class T>
+  void RunCluster(const T& p, const Lane& lane) const {
+    const uint32_t count = p.Blocks();
+    std::vector<SharedOfBlock> memory;
+    std::vector<std::byte*> addresses;
+    for (uint32_t i = 0; i < count; ++i) {
+      memory.push_back(MakeShared(p.SharedBytes()));
+      addresses.push_back(reinterpret_cast<std::byte*>(memory.back().data()));
+    }
+    std::vector<std::unique_ptr<typename T::OfBlock>> blocks;
+    for (uint32_t rank = 0; rank < count; ++rank) {
+      blocks.push_back(std::make_unique<typename T::OfBlock>(
+          p, lane, Cluster{rank, count, addresses.data()},
+          Block(kBlockThreads, addresses[rank], emulation_.order)));
+    }
+    const auto each = [&](const auto& call) {
+      for (uint32_t b = 0; b < count; ++b) {
+        call(*blocks[emulation_.order == Order::kForward ? b : count - 1 - b]);
+      }
+    };
+    each([](auto& block) { block.Begin(); });
+    for (uint32_t step = 0; step < blocks[0]->Steps(); ++step) {
+      each([step](auto& block) { block.Run(step); });
+    }
+  }
   // The work items of one thread block.
   void RunNode(const Node& node, uint32_t first, uint32_t blocks, const LaneArray& lanes) const {
-    // Allocated for each node, so that a sanitizer sees accesses beyond it, and filled with a
-    // pattern, so that no node finds the results of an earlier node.
-    std::vector<Aligned16> shared(SharedBytesOf(node) / sizeof(Aligned16) + 1);
-    std::memset(shared.data(), 0xA5, shared.size() * sizeof(Aligned16));
+    SharedOfBlock shared = MakeShared(SharedBytesOf(node));
     const Block block(kBlockThreads, reinterpret_cast<std::byte*>(shared.data()), emulation_.order);
     const uint32_t items = WorkItemsOf(node, lanes.count, kBlockWarps);
     for (uint32_t item = first; item < items; item += blocks) {
@@ -80,6 +115,14 @@ class EmulatedQueue : public Queue {
   struct alignas(16) Aligned16 {
     std::byte bytes[16];
   };
+  using SharedOfBlock = std::vector<Aligned16>;
+  // Allocated for each node, so that a sanitizer sees accesses beyond it, and filled with a
+  // pattern, so that no node finds the results of an earlier node.
+  static SharedOfBlock MakeShared(uint64_t bytes) {
+    SharedOfBlock shared(bytes / sizeof(Aligned16) + 1);
+    std::memset(shared.data(), kPoison, shared.size() * sizeof(Aligned16));
+    return shared;
+  }
   Emulation emulation_;
 };
 
@@ -97,6 +140,9 @@ class Emulated : public Device {
   }
   uint64_t SharedBytesOfBlock() const override { return emulation_.shared_bytes; }
   uint32_t EnoughWorkItems() const override { return emulation_.enough_work_items; }
+  bool HasClustersFor(const Node& node) const override {
+    return emulation_.has_clusters && SharedBytesOf(node) <= emulation_.shared_bytes;
+  }
   DevicePeaks peaks() const override { return emulation_.peaks; }
   Result<std::byte*> Allocate(size_t bytes) override {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -19,6 +19,7 @@ struct Emulation {
   uint64_t shared_bytes = 232448;             // of a thread block, as with compute capability 9.0
   uint32_t enough_work_items = 132;           // Device::EnoughWorkItems, as of an H200
   DevicePeaks peaks = {};                     // that the device reports
+  bool has_clusters = true;                   // as with compute capability 9.0
 };
 
 std::shared_ptr<Device> EmulatedDevice(const Emulation& emulation = {});

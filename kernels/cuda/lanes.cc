@@ -47,7 +47,7 @@ class ProgramLanes : public DeviceLanes {
     return Attempt([&]() -> Status {
       SetLanes(frames, {});
       KINGLET_RETURN_IF_ERROR(UploadLanes());
-      return RunList(program_->List(range));
+      return RunList(program_->List(range, count_now_));
     });
   }
 

@@ -10,7 +10,8 @@
 //   Run(arguments, work)         runs one work item, by all threads of one thread block
 //
 // Work items are independent of each other: any thread block may run any of them, in any order. A
-// lane is the slot of one stream in a session's batch, here and everywhere.
+// node of a cluster (DecoderStack) has a cluster of thread blocks for each lane instead. A lane is
+// the slot of one stream in a session's batch, here and everywhere.
 #ifndef KINGLET_KERNELS_CUDA_NODE_H_
 #define KINGLET_KERNELS_CUDA_NODE_H_
 
@@ -136,6 +137,7 @@ struct Node {
   bool by_lane;  // derived from ByLane
   // For this many lanes or more the node is a launch of its own, by a kernel of its own.
   uint32_t alone_from_lanes;
+  uint32_t cluster_blocks;  // of each lane's cluster (cluster.h); 0 for any other node
   alignas(kAlignment) unsigned char arguments[kMaxBytes];
 };
 
@@ -172,6 +174,10 @@ template <class T, class = void>
 constexpr bool kByLane = false;
 template <class T>
 constexpr bool kByLane<T, std::enable_if_t<T::kByLane>> = true;
+template <class T, class = void>
+constexpr bool kOfCluster = false;
+template <class T>
+constexpr bool kOfCluster<T, std::enable_if_t<T::kOfCluster>> = true;
 template <class T, class = void>
 constexpr uint32_t kAloneFromLanes = UINT32_MAX;
 template <class T>

@@ -7,6 +7,7 @@
 #include "kernels/cuda/cache.h"
 #include "kernels/cuda/cluster_products.h"
 #include "kernels/cuda/coded.h"
+#include "kernels/cuda/decoder_stack.h"
 #include "kernels/cuda/define.h"
 #include "kernels/cuda/embedding.h"
 #include "kernels/cuda/fixed_point.h"
@@ -22,14 +23,13 @@
 namespace kinglet::cuda {
 
 // Node::kind is an index into this list.
-using Operations =
-    ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
-                 RealProduct, SumsOfTiles, LogOfSum, SumsOfProducts, RankTokens,
-                 TokenLogProbability, AttendHead, ScoreSlots, WeighValues, AppendToCache,
-                 CacheProducts, CacheTotal, AddRowOfPosition, AddToHeads, CopyRow, GatherRow,
-                 PartProducts, SumOfParts, SumOfDots, ClearForFirstToken, LstmCell, GruCell,
-                 RnnCell, QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRelu, ComputeDefineRow,
-                 ScaleToUnitMeanSquare, ActivateVector>;
+using Operations = ArgumentList<
+    NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct, RealProduct,
+    SumsOfTiles, LogOfSum, SumsOfProducts, RankTokens, TokenLogProbability, AttendHead, ScoreSlots,
+    WeighValues, AppendToCache, CacheProducts, CacheTotal, AddRowOfPosition, AddToHeads, CopyRow,
+    GatherRow, PartProducts, SumOfParts, SumOfDots, ClearForFirstToken, LstmCell, GruCell, RnnCell,
+    QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRelu, ComputeDefineRow, ScaleToUnitMeanSquare,
+    ActivateVector, DecoderStack<AnyShape>, DecoderStack<BestShape>>;
 
 template <class T>
 Node MakeNode(const T& arguments) {
@@ -38,6 +38,7 @@ Node MakeNode(const T& arguments) {
   node.kind = internal::KindIn<T>(Operations());
   node.by_lane = internal::kByLane<T>;
   node.alone_from_lanes = internal::kAloneFromLanes<T>;
+  if constexpr (internal::kOfCluster<T>) node.cluster_blocks = arguments.Blocks();
   static_assert(internal::KindIn<T>(Operations()) != UINT32_MAX, "add it to Operations");
   memcpy(node.arguments, &arguments, sizeof arguments);
   return node;
@@ -88,10 +89,14 @@ template <class... A>
 KINGLET_HOST_DEVICE void RunAmong(ArgumentList<A...>, const Node& node, const Work& work) {
   (RunIfAmongOthers<A>(node, work), ...);
 }
+template <class T>
+void RunIfAlone(const Node& node, const Work& work) {
+  if constexpr (!kOfCluster<T>) Run(ArgumentsOf<T>(node), work);
+}
 template <class... A>
 void RunAlone(ArgumentList<A...>, const Node& node, const Work& work) {
   uint32_t kind = 0;
-  ((node.kind == kind++ ? Run(ArgumentsOf<A>(node), work) : void()), ...);
+  ((node.kind == kind++ ? RunIfAlone<A>(node, work) : void()), ...);
 }
 }  // namespace internal
 
@@ -102,7 +107,7 @@ KINGLET_HOST_DEVICE inline void RunItemAmongOthers(const Node& node, const Work&
   internal::RunAmong(Operations(), node, work);
 }
 
-// Runs a work item on the host, of any node and any number of lanes.
+// Runs a work item on the host, of any node but those of clusters and any number of lanes.
 inline void RunItem(const Node& node, const Work& work) {
   if (work.lane_count < node.alone_from_lanes) return RunItemAmongOthers(node, work);
   internal::RunAlone(Operations(), node, work);

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "kernels/cuda/bind.h"
+#include "kernels/cuda/bind_stack.h"
 #include "kernels/cuda/demand.h"
 #include "kernels/cuda/weights.h"
 
@@ -72,6 +73,17 @@ Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const Buf
   }
   program->firsts_.push_back(static_cast<uint32_t>(program->nodes_.size()));
   KINGLET_ASSIGN_OR_RETURN(program->queries_, Queries::Bind(plan, bound, *device, binder));
+  KINGLET_ASSIGN_OR_RETURN(const std::optional<BoundStack> stack, BindStack(binder, *device));
+  if (stack) {
+    program->context_ = plan.context;
+    for (size_t i = plan.context.begin; i < plan.context.end; ++i) {
+      const bool in_stack = i >= stack->nodes.begin && i < stack->nodes.end;
+      if (i == stack->nodes.begin) program->few_.push_back(stack->node);
+      if (!in_stack) program->few_.insert(program->few_.end(), bound[i].begin(), bound[i].end());
+    }
+    KINGLET_ASSIGN_OR_RETURN(program->few_on_device_,
+                             weights.Constants(std::span<const Node>(program->few_)));
+  }
   program->weight_bytes_ = weights.bytes();
   KINGLET_ASSIGN_OR_RETURN(program->on_device_,
                            weights.Constants(std::span<const Node>(program->nodes_)));
@@ -84,6 +96,12 @@ Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const Buf
 NodeList Program::List(NodeRange range) const {
   const uint32_t begin = firsts_[range.begin], end = firsts_[range.end];
   return {nodes_.data() + begin, end - begin, on_device_ + begin};
+}
+
+NodeList Program::List(NodeRange range, uint32_t lanes) const {
+  const bool is_context = range.begin == context_.begin && range.end == context_.end;
+  if (!is_context || few_.empty() || lanes > kMostStackLanes) return List(range);
+  return {few_.data(), static_cast<uint32_t>(few_.size()), few_on_device_};
 }
 
 std::optional<DeviceDemand> Program::DemandOf(size_t node,

@@ -18,6 +18,10 @@
 
 namespace kinglet::cuda {
 
+// With more lanes, a layer's own nodes, which share weights between lanes, are faster than a
+// cluster for each lane (DecoderStack).
+inline constexpr uint32_t kMostStackLanes = 64;
+
 class Program {
  public:
   // KINGLET_UNSUPPORTED names an operation that the device cannot run, and its node;
@@ -29,6 +33,9 @@ class Program {
   const std::shared_ptr<Device>& device() const { return device_; }
   // The device nodes of plan nodes [begin, end).
   NodeList List(NodeRange range) const;
+  // Likewise for `lanes` lanes. For few lanes, the layers of a whole context may be one node, which
+  // leaves the buffers between them alone.
+  NodeList List(NodeRange range, uint32_t lanes) const;
   // The demand of one run of plan node `node` for these lanes. Returns nullopt if another node does
   // its work.
   std::optional<DeviceDemand> DemandOf(size_t node, std::span<const StreamFrame> lanes) const;
@@ -45,6 +52,9 @@ class Program {
   std::vector<uint32_t>
       firsts_;  // index in nodes_ of plan node i's first; at the end, the size of nodes_
   const Node* on_device_ = nullptr;
+  NodeRange context_;
+  std::vector<Node> few_;  // of the context, for few lanes; may be empty
+  const Node* few_on_device_ = nullptr;
   Queries queries_;
   uint64_t temporary_bytes_ = 0, weight_bytes_ = 0;
 };

@@ -43,9 +43,17 @@ TinyRecurrentOptions Recurrent(bool quantised, uint32_t projected = 0) {
           .cache_capacity = 7};
 }
 
+// Keys and values take 9 bits (kernels/cuda/bind_stack.h).
+TinyOptions OptionsOfOneLaunch() {
+  TinyOptions options = WholeOptions(true);
+  options.value_size = 8;
+  return options;
+}
+
 std::vector<Family> LanguageModels() {
   return {{"transformer", TinyMicronet(WholeOptions(false))},
           {"quantised transformer", TinyMicronet(WholeOptions(true))},
+          {"layers in one launch", TinyMicronet(OptionsOfOneLaunch())},
           {"LSTM", TinyRecurrent(Recurrent(false))},
           {"quantised LSTM", TinyRecurrent(Recurrent(true))},
           {"projected LSTM", TinyRecurrent(Recurrent(false, 5))},

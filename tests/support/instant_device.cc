@@ -90,6 +90,9 @@ class Instant : public cuda::Device {
   uint64_t FreeBytes() const override { return memory_->FreeBytes(); }
   uint64_t SharedBytesOfBlock() const override { return memory_->SharedBytesOfBlock(); }
   uint32_t EnoughWorkItems() const override { return memory_->EnoughWorkItems(); }
+  bool HasClustersFor(const cuda::Node& node) const override {
+    return memory_->HasClustersFor(node);
+  }
   Result<std::byte*> Allocate(size_t bytes) override { return memory_->Allocate(bytes); }
   void Free(std::byte* memory) override { memory_->Free(memory); }
   Result<std::unique_ptr<cuda::Queue>> CreateQueue() override {

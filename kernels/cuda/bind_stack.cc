@@ -1,0 +1,355 @@
+#include "kernels/cuda/bind_stack.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "format/encoding.h"
+#include "format/row_reader.h"
+#include "kernels/cuda/decoder_stack.h"
+#include "kernels/numerics.h"
+
+namespace kinglet::cuda {
+namespace {
+
+constexpr uint32_t kMostBlocks = 8;  // of a cluster, on every device that has clusters
+constexpr int64_t kLargestUnit = 255;
+
+// The nodes of a layer of a pre-norm decoder, one after the other.
+struct Layer {
+  static constexpr size_t kNodes = 15;
+  const LayerNorm* norm;
+  const Quantise* normed;
+  const MatVec* qkv;
+  const Quantise* qkv_codes;
+  const WindowAttention* attention;
+  const Quantise* attended;
+  const MatVec* out;
+  const Add* add_attended;
+  const LayerNorm* inner_norm;
+  const Quantise* inner_normed;
+  const MatVec* up;
+  const Quantise* units;
+  const MatVec* down;
+  const Quantise* outer;
+  const Add* add_outer;
+
+  BufferId residual() const { return norm->x; }
+};
+
+// Takes the operations of successive nodes of a plan.
+class Reader {
+ public:
+  Reader(const Plan& plan, size_t begin, size_t end) : plan_(plan), at_(begin), end_(end) {}
+  // The next operation, if it is of this type.
+  template <class T>
+  Reader& Take(const T*& op) {
+    op = at_ < end_ ? std::get_if<T>(&plan_.nodes[at_].op) : nullptr;
+    found_all_ = found_all_ && op != nullptr;
+    ++at_;
+    return *this;
+  }
+  bool found_all() const { return found_all_; }
+
+ private:
+  const Plan& plan_;
+  size_t at_, end_;
+  bool found_all_ = true;
+};
+
+bool IsPlain(const MatVec& product) { return product.y_offset == 0; }
+
+std::optional<Layer> LayerAt(const Plan& plan, size_t begin, size_t end) {
+  Layer l{};
+  Reader reader(plan, begin, end);
+  reader.Take(l.norm).Take(l.normed).Take(l.qkv).Take(l.qkv_codes).Take(l.attention);
+  reader.Take(l.attended).Take(l.out).Take(l.add_attended).Take(l.inner_norm);
+  reader.Take(l.inner_normed).Take(l.up).Take(l.units).Take(l.down).Take(l.outer);
+  if (!reader.Take(l.add_outer).found_all()) return std::nullopt;
+  const bool follow = l.normed->x == l.norm->y && l.qkv->x == l.normed->codes &&
+                      l.qkv_codes->x == l.qkv->y && l.attention->qkv == l.qkv_codes->codes &&
+                      l.attended->x == l.attention->out && l.out->x == l.attended->codes &&
+                      l.add_attended->x == l.out->y && l.add_attended->y == l.residual() &&
+                      l.inner_norm->x == l.residual() && l.inner_normed->x == l.inner_norm->y &&
+                      l.up->x == l.inner_normed->codes && l.units->x == l.up->y &&
+                      l.down->x == l.units->codes && l.outer->x == l.down->y &&
+                      l.add_outer->x == l.outer->codes && l.add_outer->y == l.residual();
+  const bool plain = IsPlain(*l.qkv) && !l.qkv->relu && IsPlain(*l.out) && !l.out->relu &&
+                     IsPlain(*l.up) && l.up->relu && IsPlain(*l.down) && !l.down->relu;
+  if (!follow || !plain) return std::nullopt;
+  return l;
+}
+
+// The matrices and vectors of a layer in the host's memory.
+class Host {
+ public:
+  explicit Host(const Binder& binder) : binder_(binder) {}
+
+  struct Matrix {
+    uint64_t cols;
+    std::vector<int16_t> codes;  // [rows, cols]
+    std::vector<float> scales;   // [rows]
+    const int16_t* Row(uint64_t row) const { return codes.data() + row * cols; }
+  };
+  Matrix Integers(WeightId id) const {
+    const RowReader reader(binder_.plan.weights[id]);
+    Matrix made{reader.cols(), std::vector<int16_t>(reader.rows() * reader.cols()),
+                std::vector<float>(reader.rows())};
+    for (uint64_t row = 0; row < reader.rows(); ++row) {
+      reader.Codes(row, made.codes.data() + row * made.cols);
+      made.scales[row] = reader.Scale(row);
+    }
+    return made;
+  }
+  std::vector<float> Floats(WeightId id) const { return DecodedValues(binder_.plan.weights[id]); }
+  // -0.0 without a bias: adding it changes no number.
+  std::vector<float> Bias(const MatVec& product) const {
+    if (product.bias) return Floats(*product.bias);
+    return std::vector<float>(Rows(binder_.plan.weights[product.weight].shape), -0.0f);
+  }
+
+ private:
+  const Binder& binder_;
+};
+
+Rounding RoundingOf(const ActivationQuantiser& quantiser) {
+  return {quantiser.max_abs, quantiser.scale};
+}
+
+class StackBinder {
+ public:
+  StackBinder(Binder& binder, const Device& device) : binder_(binder), device_(device) {}
+
+  Result<std::optional<BoundStack>> Bind() {
+    if (!FindLayers()) return std::optional<BoundStack>();
+    AnyShape any;
+    static_cast<StackShape&>(any) = shape_;
+    if (shape_ == BestShape::Sizes()) return BindAs(BestShape());
+    return BindAs(any);
+  }
+
+ private:
+  const ActivationQuantiser& QuantiserOf(BufferId codes) const {
+    return *binder_.plan.buffer(codes).quantiser;
+  }
+  Rounding RoundingOf(BufferId codes) const { return cuda::RoundingOf(QuantiserOf(codes)); }
+  uint64_t RowsOf(WeightId id) const { return Rows(binder_.plan.weights[id].shape); }
+
+  // Whether the product of a vector of codes is one of integers, whose sums fit 32 bits.
+  bool IsShort(const MatVec& product) const {
+    const std::optional<ActivationQuantiser>& x = binder_.plan.buffer(product.x).quantiser;
+    if (!x || !binder_.weights.HasIntegers(product.weight)) return false;
+    return SumFitsInt32(Cols(binder_.plan.weights[product.weight].shape), LargestCode(*x),
+                        binder_.weights.LargestInteger(product.weight));
+  }
+  bool HasNineBits(BufferId ring) const {
+    return binder_.plan.buffer(ring).element == Element::kCode9;
+  }
+
+  // The shape of a layer that a stack can run.
+  std::optional<StackShape> ShapeOf(const Layer& layer) const {
+    const WindowAttention& attention = *layer.attention;
+    if (!std::holds_alternative<SlotColumns>(attention.positions)) return {};
+    if (attention.restarts || attention.start_row || attention.masked ||
+        !attention.weights_quantiser)
+      return {};
+    if (!HasNineBits(attention.keys) || !HasNineBits(attention.values)) return {};
+    for (const MatVec* const product : {layer.qkv, layer.out, layer.up, layer.down}) {
+      if (!IsShort(*product)) return {};
+    }
+    const int64_t largest = LargestCode(QuantiserOf(attention.qkv));
+    const int64_t largest_weight = LargestCode(*attention.weights_quantiser);
+    if (largest_weight > INT16_MAX || !SumFitsInt32(attention.key_size, largest, largest) ||
+        !SumFitsInt32(attention.window, largest_weight, largest)) {
+      return {};
+    }
+    StackShape shape{};
+    for (shape.blocks = std::min(kMostBlocks, attention.heads);
+         attention.heads % shape.blocks != 0;) {
+      --shape.blocks;
+    }
+    shape.width = binder_.Count(layer.residual());
+    shape.heads = attention.heads / shape.blocks;
+    shape.key_size = attention.key_size;
+    shape.value_size = attention.value_size;
+    shape.window = attention.window;
+    shape.units = static_cast<uint32_t>(DivideUp(RowsOf(layer.up->weight), uint64_t{shape.blocks}));
+    shape.bytes = LargestCode(QuantiserOf(layer.units->codes)) <= kLargestUnit;
+    const bool fits = shape.width <= kBlockThreads && shape.window <= kBlockThreads &&
+                      std::max(shape.key_size, shape.value_size) <= StackShape::kMostOfHead &&
+                      shape.key_size % 8 == 0 && shape.value_size % 8 == 0;
+    if (!fits) return {};
+    return shape;
+  }
+
+  bool FindLayers() {
+    const NodeRange context = binder_.plan.context;
+    for (size_t i = context.begin; i < context.end;) {
+      const std::optional<Layer> layer = LayerAt(binder_.plan, i, context.end);
+      const std::optional<StackShape> shape = layer ? ShapeOf(*layer) : std::nullopt;
+      const bool continues = shape && !layers_.empty() && *shape == shape_ &&
+                             layer->residual() == layers_[0].residual() &&
+                             layer->attention->start == layers_[0].attention->start;
+      if (!layers_.empty() && !continues) break;
+      if (!shape) {
+        ++i;
+        continue;
+      }
+      if (layers_.empty()) {
+        shape_ = *shape;
+        nodes_.begin = i;
+      }
+      layers_.push_back(*layer);
+      i += Layer::kNodes;
+      nodes_.end = i;
+    }
+    return !layers_.empty();
+  }
+
+  // Copies `values` to offset `at` of a part.
+  template <class T>
+  static void Put(std::vector<std::byte>& part, uint64_t at, const T* values, uint64_t count) {
+    std::memcpy(part.data() + at, values, count * sizeof(T));
+  }
+  // Rows [first, first + count) of a matrix, `stride` apart, with their scales and biases.
+  static void PutRows(std::vector<std::byte>& part, const Host::Matrix& matrix,
+                      const std::vector<float>& bias, uint64_t first, uint64_t count,
+                      uint32_t stride, uint32_t codes_at, uint32_t scales_at, uint32_t bias_at) {
+    for (uint64_t i = 0; i < count; ++i) {
+      Put(part, codes_at + i * stride * sizeof(int16_t), matrix.Row(first + i), matrix.cols);
+    }
+    Put(part, scales_at, matrix.scales.data() + first, count);
+    Put(part, bias_at, bias.data() + first, count);
+  }
+  // Columns [first, first + count) of all rows.
+  static void PutColumns(std::vector<std::byte>& part, const Host::Matrix& matrix, uint64_t first,
+                         uint64_t count, uint32_t stride, uint32_t at) {
+    for (uint64_t row = 0; row < matrix.scales.size(); ++row) {
+      Put(part, at + row * stride * sizeof(int16_t), matrix.Row(row) + first, count);
+    }
+  }
+
+  template <class Part>
+  static void PutNorm(std::vector<std::byte>& part, const Part& at, const Host& host,
+                      const LayerNorm& norm) {
+    const std::vector<float> gain = host.Floats(norm.gain), bias = host.Floats(norm.bias);
+    Put(part, at.gain, gain.data(), gain.size());
+    Put(part, at.bias, bias.data(), bias.size());
+  }
+
+  // Appends the attention's parts of a layer.
+  void AddAttention(const Layer& layer, std::vector<std::byte>& parts) const {
+    const Host host(binder_);
+    const WindowAttention& attention = *layer.attention;
+    const AttentionPart at(shape_);
+    const ActivationQuantiser& qkv = QuantiserOf(layer.qkv_codes->codes);
+    AttentionNumbers numbers{};
+    numbers.epsilon = static_cast<float>(layer.norm->epsilon);
+    numbers.norm = RoundingOf(layer.normed->codes);
+    numbers.qkv = cuda::RoundingOf(qkv);
+    numbers.weights = cuda::RoundingOf(*attention.weights_quantiser);
+    numbers.attended = RoundingOf(layer.attended->codes);
+    numbers.content_scale = qkv.scale * qkv.scale;
+    numbers.value_scale = attention.weights_quantiser->scale * qkv.scale;
+    numbers.scale = AttentionScale<float>(attention.key_size);
+    const Host::Matrix rows = host.Integers(layer.qkv->weight);
+    const Host::Matrix out = host.Integers(layer.out->weight);
+    const std::vector<float> bias = host.Bias(*layer.qkv);
+    const std::vector<float> columns =
+        host.Floats(std::get<SlotColumns>(attention.positions).columns);
+    for (uint64_t block = 0; block < shape_.blocks; ++block) {
+      std::vector<std::byte> part(at.bytes);
+      Put(part, at.numbers, &numbers, 1);
+      PutNorm(part, at, host, *layer.norm);
+      Put(part, at.positions, columns.data(), columns.size());
+      PutRows(part, rows, bias, block * at.rows, at.rows, at.row_stride, at.qkv, at.qkv_scales,
+              at.qkv_bias);
+      PutColumns(part, out, block * at.out_columns, at.out_columns, at.out_stride, at.out);
+      parts.insert(parts.end(), part.begin(), part.end());
+    }
+  }
+  // Appends the inner units' parts of a layer.
+  void AddInner(const Layer& layer, std::vector<std::byte>& parts) const {
+    const Host host(binder_);
+    const InnerPart at(shape_);
+    InnerNumbers numbers{};
+    numbers.epsilon = static_cast<float>(layer.inner_norm->epsilon);
+    numbers.norm = RoundingOf(layer.inner_normed->codes);
+    numbers.inner = RoundingOf(layer.units->codes);
+    numbers.outer = RoundingOf(layer.outer->codes);
+    numbers.attended_scale = QuantiserOf(layer.attended->codes).scale;
+    const Host::Matrix out = host.Integers(layer.out->weight);
+    const Host::Matrix up = host.Integers(layer.up->weight);
+    const Host::Matrix down = host.Integers(layer.down->weight);
+    const std::vector<float> out_bias = host.Bias(*layer.out), up_bias = host.Bias(*layer.up),
+                             down_bias = host.Bias(*layer.down);
+    for (uint64_t block = 0; block < shape_.blocks; ++block) {
+      const uint64_t first = std::min<uint64_t>(block * shape_.units, down.cols);
+      const uint64_t count = std::min<uint64_t>(shape_.units, down.cols - first);
+      std::vector<std::byte> part(at.bytes);
+      Put(part, at.numbers, &numbers, 1);
+      PutNorm(part, at, host, *layer.inner_norm);
+      Put(part, at.out_scales, out.scales.data(), shape_.width);
+      Put(part, at.out_bias, out_bias.data(), shape_.width);
+      Put(part, at.down_scales, down.scales.data(), shape_.width);
+      Put(part, at.down_bias, down_bias.data(), shape_.width);
+      PutRows(part, up, up_bias, first, count, at.row_stride, at.up, at.up_scales, at.up_bias);
+      PutColumns(part, down, first, count, at.down_stride, at.down);
+      parts.insert(parts.end(), part.begin(), part.end());
+    }
+  }
+
+  template <class Shape>
+  Result<std::optional<BoundStack>> BindAs(const Shape& shape) {
+    const Plan& plan = binder_.plan;
+    const WindowAttention& attention = *layers_[0].attention;
+    DecoderStack<Shape> stack{};
+    stack.shape = shape;
+    stack.layers = static_cast<uint32_t>(layers_.size());
+    stack.key_row = static_cast<uint32_t>(plan.buffer(attention.keys).row);
+    stack.value_row = static_cast<uint32_t>(plan.buffer(attention.values).row);
+    stack.masked = attention.start != StreamStart::kZeros;
+    stack.residual = binder_.At(layers_[0].residual());
+    // The context often ends with the codes of the residual stream.
+    const auto* const last =
+        nodes_.end < plan.context.end ? std::get_if<Quantise>(&plan.nodes[nodes_.end].op) : nullptr;
+    if (last != nullptr && last->x == layers_[0].residual()) {
+      stack.quantises = true;
+      stack.codes = binder_.At(last->codes);
+      stack.rounding = RoundingOf(last->codes);
+      ++nodes_.end;
+    }
+    if (!device_.HasClustersFor(MakeNode(stack))) return std::optional<BoundStack>();
+    std::vector<std::byte> of_attention, of_inner;
+    std::vector<StackRings> rings;
+    for (const Layer& layer : layers_) {
+      AddAttention(layer, of_attention);
+      AddInner(layer, of_inner);
+      rings.push_back({binder_.At(layer.attention->keys), binder_.At(layer.attention->values)});
+    }
+    WeightStore& weights = binder_.weights;
+    KINGLET_ASSIGN_OR_RETURN(stack.attention,
+                             weights.Constants(std::span<const std::byte>(of_attention)));
+    KINGLET_ASSIGN_OR_RETURN(stack.inner, weights.Constants(std::span<const std::byte>(of_inner)));
+    KINGLET_ASSIGN_OR_RETURN(stack.rings, weights.Constants(std::span<const StackRings>(rings)));
+    return std::optional<BoundStack>({nodes_, MakeNode(stack)});
+  }
+
+  Binder& binder_;
+  const Device& device_;
+  std::vector<Layer> layers_;
+  NodeRange nodes_;
+  StackShape shape_{};
+};
+
+}  // namespace
+
+Result<std::optional<BoundStack>> BindStack(Binder& binder, const Device& device) {
+  return StackBinder(binder, device).Bind();
+}
+
+}  // namespace kinglet::cuda
