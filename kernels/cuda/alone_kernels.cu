@@ -22,7 +22,11 @@ constexpr uint32_t kBlocksTogether<SumsOfProducts> = kBlocksOfSums;
 template <>
 constexpr uint32_t kBlocksTogether<IntegerProduct> = kBlocksOfProduct;
 template <>
+constexpr uint32_t kBlocksTogether<ComputeLogits> = 2;
+template <>
 constexpr uint32_t kBlocksTogether<RankTokens> = 2;
+template <>
+constexpr uint32_t kBlocksTogether<TokenLogProbability> = 2;
 
 template <class Operation>
 __global__ void __launch_bounds__(kBlockThreads, kBlocksTogether<Operation>)

@@ -158,9 +158,9 @@ struct CacheTotal : ByLane {
   }
 };
 
-KINGLET_HOST_DEVICE inline void Run(const CacheTotal& p, const Work& work) {
-  const CacheArguments& pairs = p.pairs;
-  const Lane& lane = work.lanes[work.item];
+// Block-wide: the weights and the total of a lane.
+KINGLET_HOST_DEVICE inline void WeighPairs(const CacheArguments& pairs, const Work& work,
+                                           const Lane& lane) {
   const uint32_t stored = pairs.Stored(lane);
   float* const total = work.At<float>(lane, pairs.total);
   if (stored == 0) {
@@ -178,6 +178,10 @@ KINGLET_HOST_DEVICE inline void Run(const CacheTotal& p, const Work& work) {
   const uint64_t units =
       BlockUnits(work.block, stored, sums, [&](uint64_t i) { return UnitsOf(weights[i]); });
   work.block.ForEach(1, [&](uint64_t) { *total = WeightOfUnits<float>(units); });
+}
+
+KINGLET_HOST_DEVICE inline void Run(const CacheTotal& p, const Work& work) {
+  WeighPairs(p.pairs, work, work.lanes[work.item]);
 }
 
 }  // namespace kinglet::cuda

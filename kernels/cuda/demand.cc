@@ -47,6 +47,8 @@ class NodeDemand {
   DeviceDemand operator()(const SumsOfProducts&) const { return {}; }
   DeviceDemand operator()(const RankTokens&) const { return {}; }
   DeviceDemand operator()(const TokenLogProbability&) const { return {}; }
+  DeviceDemand operator()(const ComputeLogits&) const { return {}; }
+  DeviceDemand operator()(const NormaliseClusters&) const { return {}; }
   // Several plan nodes' work, which they count.
   template <class Shape>
   DeviceDemand operator()(const DecoderStack<Shape>&) const {

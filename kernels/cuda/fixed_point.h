@@ -28,27 +28,33 @@ struct FixedPoint : ByLane {
   }
 };
 
-KINGLET_HOST_DEVICE inline void Run(const FixedPoint& p, const Work& work) {
+// Block-wide: set(i, code) for each of n elements; returns the scale. `parts`: shared memory of
+// kLargestParts floats.
+template <class Set>
+KINGLET_HOST_DEVICE float RoundToFixedPoint(const Block& block, const float* x, uint32_t n,
+                                            float* parts, const Set& set) {
   constexpr auto kLimit = static_cast<float>(kFixedPointLimit);
-  const Lane& lane = work.lanes[work.item];
-  const float* x = work.At<float>(lane, p.x);
-  float* const parts = SharedMemory(work.block).Take<float>(kLargestParts);
-  const float largest = BlockLargest(work.block, p.count, false, parts, [&](uint64_t i) {
+  const float largest = BlockLargest(block, n, false, parts, [&](uint64_t i) {
     const float magnitude = fabsf(x[i]);
     return magnitude > 0.0f ? magnitude : 0.0f;  // a NaN counts as 0
   });
   const float scale = largest / kLimit;
-  int16_t* codes = work.At<int16_t>(lane, p.codes);
-  work.block.ForEach(p.count, [&](uint64_t i) {
-    if (i == 0) *work.At<float>(lane, p.scale) = scale == 0.0f ? 1.0f : scale;
-    if (scale == 0.0f) {
-      codes[i] = 0;
-      return;
-    }
+  block.ForEach(n, [&](uint64_t i) {
+    if (scale == 0.0f) return set(static_cast<uint32_t>(i), int16_t{0});
     const float q = x[i] / scale;
     const float clamped = q >= -kLimit ? (q <= kLimit ? q : kLimit) : -kLimit;
-    codes[i] = static_cast<int16_t>(rintf(clamped));
+    set(static_cast<uint32_t>(i), static_cast<int16_t>(rintf(clamped)));
   });
+  return scale == 0.0f ? 1.0f : scale;
+}
+
+KINGLET_HOST_DEVICE inline void Run(const FixedPoint& p, const Work& work) {
+  const Lane& lane = work.lanes[work.item];
+  float* const parts = SharedMemory(work.block).Take<float>(kLargestParts);
+  int16_t* const codes = work.At<int16_t>(lane, p.codes);
+  const float scale = RoundToFixedPoint(work.block, work.At<float>(lane, p.x), p.count, parts,
+                                        [codes](uint32_t i, int16_t code) { codes[i] = code; });
+  work.block.ForEach(1, [&](uint64_t) { *work.At<float>(lane, p.scale) = scale; });
 }
 
 }  // namespace kinglet::cuda

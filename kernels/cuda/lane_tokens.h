@@ -12,6 +12,7 @@
 
 #include "kernels/cluster_of.h"
 #include "kernels/cuda/product.h"
+#include "kernels/cuda/row_products.h"
 #include "kernels/cuda/softmax.h"
 #include "kernels/ring.h"
 
@@ -98,16 +99,16 @@ class LaneTokens {
  public:
   KINGLET_HOST_DEVICE LaneTokens(const RankedTokensPlan& plan, const Work& work,
                                  SharedMemory& shared)
-      : plan_(plan), work_(work), lane_(work.lanes[work.item]) {
-    terms_ = shared.Take<RankedTerms>(plan.cluster_count);
-    not_finite_ = shared.Take<uint32_t>(1);
-    x_ = shared.Take<int16_t>(RankedTokensPlan::kMostColumns);
-    tile_ = shared.Take<float>(kSumTile);
-  }
+      : plan_(plan),
+        work_(work),
+        lane_(work.lanes[work.item]),
+        terms_(shared.Take<RankedTerms>(plan.cluster_count)),
+        not_finite_(shared.Take<uint32_t>(1)),
+        x_(TakeVector(shared, RankedTokensPlan::kMostColumns)),
+        tile_(shared.Take<float>(kSumTile)) {}
   KINGLET_HOST_DEVICE static uint64_t Bytes(const RankedTokensPlan& plan) {
     return SharedMemory::Bytes<RankedTerms>(plan.cluster_count) + SharedMemory::Bytes<uint32_t>(1) +
-           SharedMemory::Bytes<int16_t>(RankedTokensPlan::kMostColumns) +
-           SharedMemory::Bytes<float>(kSumTile);
+           BytesOfVector(RankedTokensPlan::kMostColumns) + SharedMemory::Bytes<float>(kSumTile);
   }
 
   // Block-wide: reads the terms of these clusters (a bit each) and of the head and the cache, and
@@ -140,6 +141,11 @@ class LaneTokens {
   // 0 if all terms are finite, or 1 + the first cluster whose terms are not; 1 + cluster_count
   // stands for the cache's total.
   KINGLET_HOST_DEVICE uint32_t not_finite() const { return *not_finite_; }
+  // Likewise, of the head and the cache alone.
+  KINGLET_HOST_DEVICE uint32_t head_not_finite() const {
+    if (!terms_[0].AreFinite()) return 1;
+    return IsFinite(total_) ? 0 : 1 + plan_.cluster_count;
+  }
   // The weight of all pairs in the cache.
   KINGLET_HOST_DEVICE float total() const { return total_; }
   KINGLET_HOST_DEVICE const RankedTerms& terms(uint32_t cluster) const { return terms_[cluster]; }
@@ -154,16 +160,16 @@ class LaneTokens {
       work_.block.ForEach(n, [&](uint64_t i) { tile_[i] = logits[i]; });
       return tile_;
     }
-    const ByteMatrix& matrix = cluster.product.matrix;
-    if (matrix.narrow()) {
-      MultiplyNarrow(cluster, first, n);
-      return tile_;
-    }
-    const uint32_t padded = matrix.col_tiles() * kTileDepth;
-    const int16_t* codes = work_.At<int16_t>(lane_, cluster.product.x.place);
-    work_.block.ForEach(padded,
-                        [&](uint64_t i) { x_[i] = i < matrix.cols ? codes[i] : int16_t{0}; });
-    Multiply(cluster, first, n);
+    const IntegerProduct& product = cluster.product;
+    const uint32_t rows = product.matrix.rows;
+    const uint32_t of_product = first < rows ? Least(n, rows - first) : 0;
+    StageStreams(work_, product.x, false, work_.item, 1, 0, product.matrix.cols,
+                 product.matrix.col_tiles() * kTileDepth, x_);
+    MultiplyRows(work_.block, product, x_, work_.ScaleOf(lane_, product.x), first, of_product,
+                 [&](uint32_t i, float logit) { tile_[i] = logit; });
+    const float* stored = work_.At<float>(lane_, cluster.logits.x) + first;
+    work_.block.ForEach(n - of_product,
+                        [&](uint64_t i) { tile_[of_product + i] = stored[of_product + i]; });
     return tile_;
   }
 
@@ -173,71 +179,13 @@ class LaneTokens {
   }
 
  private:
-  // Logits of a narrow matrix: a thread has a row.
-  KINGLET_HOST_DEVICE void MultiplyNarrow(const RankedCluster& cluster, uint32_t first,
-                                          uint32_t n) {
-    const IntegerProduct& product = cluster.product;
-    const NarrowVector x = NarrowVector::Load(product, work_, lane_);
-    const float* stored = work_.At<float>(lane_, cluster.logits.x);
-    work_.block.ForEach(n, [&](uint64_t i) {
-      const uint64_t row = first + i;
-      if (row >= product.matrix.rows) {
-        tile_[i] = stored[row];
-        return;
-      }
-      const float sum = NarrowSum(product, NarrowRow::Load(product.matrix, row), x);
-      tile_[i] = FinishSum(product, sum, row, x.scale);
-    });
-  }
-  // Logits as products of tiles (product.h), of which only the first stream is used. Both factors
-  // are treated as two planes, whatever their forms, so that the code is compiled once.
-  KINGLET_HOST_DEVICE void Multiply(const RankedCluster& cluster, uint32_t first, uint32_t n) {
-    const IntegerProduct& product = cluster.product;
-    const ByteMatrix& matrix = product.matrix;
-    const float scale = work_.ScaleOf(lane_, product.x);
-    const float* stored = work_.At<float>(lane_, cluster.logits.x);
-    work_.block.EachWarp([&](const Warp& warp) {
-      for (uint32_t tile = warp.index(); tile * kTileRows < n; tile += work_.block.warps()) {
-        const uint32_t row_tile = first / kTileRows + tile;
-        PerThread<PlaneSums> sums{};
-        for (uint32_t k = 0; row_tile < matrix.row_tiles() && k < matrix.col_tiles(); ++k) {
-          const uint64_t at = uint64_t{row_tile} * matrix.col_tiles() + k;
-          PerThread<TileA> low, high;
-          PerThread<TileB> low_x, high_x;
-          warp.EachThread([&](uint32_t thread, uint32_t reg) {
-            low[reg] = LoadLow(matrix, at, thread);
-            high[reg] = LoadHigh(matrix, at, thread);
-            low_x[reg] = high_x[reg] = TileB{};
-            if (thread / 4 != 0) return;
-            for (uint32_t i = 0; i < 8; ++i) {
-              const auto code =
-                  static_cast<uint16_t>(x_[k * kTileDepth + i / 4 * 16 + thread % 4 * 4 + i % 4]);
-              low_x[reg].registers[i / 4] |= uint32_t{code & 0xffu} << (i % 4 * 8);
-              high_x[reg].registers[i / 4] |= uint32_t{code} / 256 << (i % 4 * 8);
-            }
-          });
-          AddPlaneProducts<false, false>(warp, low, high, low_x, high_x, sums);
-        }
-        warp.EachThread([&](uint32_t thread, uint32_t reg) {
-          if (TileStream(thread, 0) != 0) return;
-          for (uint32_t i = 0; i < 4; i += 2) {
-            const uint32_t within = tile * kTileRows + TileRow(thread, i), row = first + within;
-            if (within >= n) continue;
-            tile_[within] =
-                row < matrix.rows ? ProductOf(product, sums[reg], i, row, scale) : stored[row];
-          }
-        });
-      }
-    });
-  }
-
   const RankedTokensPlan& plan_;
   const Work& work_;
   const Lane& lane_;
   float total_ = 0.0f;
   RankedTerms* terms_;
   uint32_t* not_finite_;
-  int16_t* x_;
+  StreamBytes x_;
   float* tile_;
 };
 

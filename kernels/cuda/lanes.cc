@@ -23,7 +23,7 @@ constexpr uint64_t RoundedUp(uint64_t bytes) {
 
 // The kinds of nodes that answer queries. Each has a place in the memory of queries, and is copied
 // there only when it changes.
-enum class Asking : uint32_t { kAll, kHead, kTails, kToken, kCount };
+enum class Asking : uint32_t { kAll, kHead, kTails, kNeeded, kToken, kCount };
 constexpr uint64_t kNodeBytes = RoundedUp(sizeof(Node));
 // The memory of queries contains these nodes, then every lane's tails, then the lanes' answers.
 constexpr uint64_t kNodesBytes = static_cast<uint64_t>(Asking::kCount) * kNodeBytes;
@@ -66,19 +66,26 @@ class ProgramLanes : public DeviceLanes {
       const Queries& queries = program_->queries();
       const auto count = static_cast<uint32_t>(frames.size());
       auto* const tails = reinterpret_cast<uint64_t*>(TailsAt());
-      const RankedTokensPlan plan = queries.Ranking(count, query.empty_cache_is_normalised);
+      const NodeList at_once = queries.NodesAtOnce(false, count);
+      const RankedTokensPlan plan =
+          queries.Ranking(count, query.empty_cache_is_normalised, at_once.count > 0);
       const auto rank = [&](Asking asking, RankedPart part) {
         return Ask(asking, {plan.clusters, plan.cache.empty_is_normalised, k, 0},
                    cuda::RankTokens{plan, k, part, AnswersAt(), tails});
       };
       SetLanes(frames, {});
       KINGLET_RETURN_IF_ERROR(UploadLanes());
-      KINGLET_RETURN_IF_ERROR(RunList(query.computes_all ? queries.AllClusterNodes(count)
-                                                         : queries.ClusterNodes(0, count)));
-      KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_nodes())));
-      if (query.computes_all) {
+      if (at_once.count > 0) {
+        KINGLET_RETURN_IF_ERROR(RunList(at_once));
+      } else {
+        KINGLET_RETURN_IF_ERROR(RunList(query.computes_all ? queries.AllClusterNodes(count)
+                                                           : queries.ClusterNodes(0, count)));
+        KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_nodes())));
+      }
+      if (query.computes_all || at_once.count > 0) {
         clusters_.assign(count, plan.AllClusters());
-        KINGLET_RETURN_IF_ERROR(rank(Asking::kAll, RankedPart::kAll));
+        KINGLET_RETURN_IF_ERROR(query.computes_all ? rank(Asking::kAll, RankedPart::kAll)
+                                                   : rank(Asking::kNeeded, RankedPart::kNeeded));
       } else {
         KINGLET_RETURN_IF_ERROR(rank(Asking::kHead, RankedPart::kHead));
         KINGLET_RETURN_IF_ERROR(
@@ -102,7 +109,9 @@ class ProgramLanes : public DeviceLanes {
                                          const DeviceQuery& query) override {
     const Queries& queries = program_->queries();
     const auto count = static_cast<uint32_t>(frames.size());
-    const RankedTokensPlan plan = queries.Ranking(count, query.empty_cache_is_normalised);
+    const NodeList at_once = queries.NodesAtOnce(!query.computes_all, count);
+    const RankedTokensPlan plan =
+        queries.Ranking(count, query.empty_cache_is_normalised, at_once.count > 0);
     // Each lane needs the head and the cluster of its token.
     clusters_.clear();
     for (const uint32_t token : tokens) {
@@ -114,11 +123,16 @@ class ProgramLanes : public DeviceLanes {
     if (frames.empty()) return answers;
     const Status status = Attempt([&]() -> Status {
       SetLanes(frames, tokens);
-      AddTails();
-      KINGLET_RETURN_IF_ERROR(UploadLanes());
-      KINGLET_RETURN_IF_ERROR(RunTails());
-      KINGLET_RETURN_IF_ERROR(RunList(queries.ClusterNodes(0, count)));
-      KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_nodes())));
+      if (at_once.count > 0) {
+        KINGLET_RETURN_IF_ERROR(UploadLanes());
+        KINGLET_RETURN_IF_ERROR(RunList(at_once));
+      } else {
+        AddTails();
+        KINGLET_RETURN_IF_ERROR(UploadLanes());
+        KINGLET_RETURN_IF_ERROR(RunTails());
+        KINGLET_RETURN_IF_ERROR(RunList(queries.ClusterNodes(0, count)));
+        KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_nodes())));
+      }
       const uint64_t also_finite = query.computes_all ? plan.AllClusters() : 0;
       KINGLET_RETURN_IF_ERROR(Ask(Asking::kToken,
                                   {plan.clusters, plan.cache.empty_is_normalised, 1, also_finite},

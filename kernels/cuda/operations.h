@@ -5,6 +5,7 @@
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/bag.h"
 #include "kernels/cuda/cache.h"
+#include "kernels/cuda/cluster_logits.h"
 #include "kernels/cuda/cluster_products.h"
 #include "kernels/cuda/coded.h"
 #include "kernels/cuda/decoder_stack.h"
@@ -23,13 +24,15 @@
 namespace kinglet::cuda {
 
 // Node::kind is an index into this list.
-using Operations = ArgumentList<
-    NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct, RealProduct,
-    SumsOfTiles, LogOfSum, SumsOfProducts, RankTokens, TokenLogProbability, AttendHead, ScoreSlots,
-    WeighValues, AppendToCache, CacheProducts, CacheTotal, AddRowOfPosition, AddToHeads, CopyRow,
-    GatherRow, PartProducts, SumOfParts, SumOfDots, ClearForFirstToken, LstmCell, GruCell, RnnCell,
-    QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRelu, ComputeDefineRow, ScaleToUnitMeanSquare,
-    ActivateVector, DecoderStack<AnyShape>, DecoderStack<BestShape>>;
+using Operations =
+    ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
+                 RealProduct, SumsOfTiles, LogOfSum, SumsOfProducts, RankTokens,
+                 TokenLogProbability, AttendHead, ScoreSlots, WeighValues, AppendToCache,
+                 CacheProducts, CacheTotal, AddRowOfPosition, AddToHeads, CopyRow, GatherRow,
+                 PartProducts, SumOfParts, SumOfDots, ClearForFirstToken, LstmCell, GruCell,
+                 RnnCell, QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRelu, ComputeDefineRow,
+                 ScaleToUnitMeanSquare, ActivateVector, DecoderStack<AnyShape>,
+                 DecoderStack<BestShape>, ComputeLogits, NormaliseClusters>;
 
 template <class T>
 Node MakeNode(const T& arguments) {

@@ -68,6 +68,62 @@ std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& clu
   return fits ? found : std::nullopt;
 }
 
+// Where two nodes put and take a vector.
+bool IsAt(const Place& a, const Place& b) { return a.space == b.space && a.offset == b.offset; }
+
+// Takes device nodes one after the other.
+class NodeReader {
+ public:
+  explicit NodeReader(std::span<const Node> nodes) : nodes_(nodes) {}
+  // The next node, if it is a T.
+  template <class T>
+  std::optional<T> Take() {
+    if (nodes_.empty() || !IsKind<T>(nodes_[0])) return std::nullopt;
+    const T taken = ArgumentsOf<T>(nodes_[0]);
+    nodes_ = nodes_.subspan(1);
+    return taken;
+  }
+  bool empty() const { return nodes_.empty(); }
+
+ private:
+  std::span<const Node> nodes_;
+};
+
+// A cluster whose logits are those of quantised matrices, of the hidden state's codes or of its
+// projection in 15-bit fixed point.
+std::optional<ClusterLogits> LogitsAtOnce(const ClusterPlan& cluster, const Logits& logits,
+                                          std::span<const Node> nodes) {
+  ClusterLogits found{};
+  found.tokens = {cluster.first, cluster.size};
+  found.logits = logits;
+  NodeReader reader(nodes);
+  std::optional<IntegerProduct> product = reader.Take<IntegerProduct>();
+  if (const auto fixed = reader.Take<FixedPoint>(); product && fixed) {
+    if (!IsAt(fixed->x, product->y) || product->matrix.rows > kSumTile) return std::nullopt;
+    found.projects = true;
+    found.projection = *product;
+    product = reader.Take<IntegerProduct>();
+    if (product && !IsAt(product->x.place, fixed->codes)) return std::nullopt;
+  }
+  if (!product || !IsAt(product->y, logits.x)) return std::nullopt;
+  found.product = *product;
+  const uint32_t rows = product->matrix.rows;
+  // Of the projection, each product has a vector in fixed point of its own.
+  const auto again = reader.Take<FixedPoint>();
+  if (again && (!found.projects || !IsAt(again->x, found.projection.y))) return std::nullopt;
+  if (const auto rest = reader.Take<IntegerProduct>()) {
+    const Place x = again ? again->codes : product->x.place;
+    // The other rows are all in the last tile: a tile takes them from their first on.
+    const bool follows = IsAt(rest->y, logits.x.Plus(rows * sizeof(float))) &&
+                         IsAt(rest->x.place, x) && logits.TileCount() == rows / kSumTile + 1;
+    if (!follows) return std::nullopt;
+    found.rest = *rest;
+  }
+  const bool normalised = reader.Take<SumsOfTiles>() && reader.Take<LogOfSum>() && reader.empty();
+  if (!normalised || rows + found.rest.matrix.rows != logits.count) return std::nullopt;
+  return found;
+}
+
 // Shared memory of a thread block that answers a query.
 uint64_t SharedBytesOfAnswers(const RankedTokensPlan& plan) {
   RankTokens best{};
@@ -152,6 +208,7 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
     cache.lambda = static_cast<float>(plan.cache->lambda);
     cache.log_keep = Log(cache.keep);
   }
+  KINGLET_RETURN_IF_ERROR(queries.BindAtOnce(plan, bound, device, binder));
   queries.can_rank_ = ranking.cluster_count <= RankedTokensPlan::kMaxClusters &&
                       ranking.sum_tiles <= RankedTokensPlan::kMaxSumTiles &&
                       ranking.cache.capacity <= RankedTokensPlan::kMaxPairs &&
@@ -165,6 +222,57 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
   return queries;
 }
 
+Status Queries::BindAtOnce(const Plan& plan, const std::vector<std::vector<Node>>& bound,
+                           const Device& device, Binder& binder) {
+  std::vector<ClusterLogits> clusters;
+  ComputeLogits compute{};
+  NormaliseClusters normalise{};
+  for (const ClusterPlan& cluster : plan.clusters) {
+    std::vector<Node> nodes;
+    for (size_t i = cluster.nodes.begin; i < cluster.nodes.end; ++i) {
+      nodes.insert(nodes.end(), bound[i].begin(), bound[i].end());
+    }
+    const Logits logits = binder.LogitsOf(cluster.normaliser);
+    const std::optional<ClusterLogits> found = LogitsAtOnce(cluster, logits, nodes);
+    if (!found) return Status();
+    clusters.push_back(*found);
+    compute.tiles += logits.TileCount();
+    compute.columns = std::max({compute.columns, found->projection.matrix.cols,
+                                found->product.matrix.cols, found->rest.matrix.cols});
+    normalise.most_tiles = std::max(normalise.most_tiles, logits.TileCount());
+  }
+  if (plan.cache) {
+    const std::vector<Node>& nodes = bound[plan.cache->nodes.begin];
+    NodeReader reader(nodes);
+    const auto products = reader.Take<CacheProducts>();
+    if (!products || !reader.Take<CacheTotal>() || !reader.empty()) return Status();
+    compute.has_cache = normalise.has_cache = true;
+    compute.cache = *products;
+    normalise.cache = products->pairs;
+  }
+  if (std::max(compute.SharedBytes(), normalise.SharedBytes()) > device.SharedBytesOfBlock()) {
+    return Status();
+  }
+  QueryClusters of{nullptr, static_cast<uint32_t>(clusters.size()), false};
+  KINGLET_ASSIGN_OR_RETURN(of.clusters,
+                           binder.weights.Constants(std::span<const ClusterLogits>(clusters)));
+  for (const bool only_asked : {false, true}) {
+    of.only_asked = only_asked;
+    compute.of = normalise.of = of;
+    at_once_.push_back(MakeNode(compute));
+    at_once_.push_back(MakeNode(normalise));
+  }
+  KINGLET_ASSIGN_OR_RETURN(at_once_on_device_,
+                           binder.weights.Constants(std::span<const Node>(at_once_)));
+  return Status();
+}
+
+NodeList Queries::NodesAtOnce(bool only_asked, uint32_t lanes) const {
+  if (at_once_.empty() || lanes > kMostLanesAtOnce) return {};
+  const uint32_t first = only_asked ? kNodesAtOnce : 0;
+  return {at_once_.data() + first, kNodesAtOnce, at_once_on_device_ + first};
+}
+
 NodeList Queries::ClusterNodes(size_t begin, size_t end, uint32_t lanes) const {
   const Way& way = WayOf(lanes);
   const uint32_t first = way.firsts[begin];
@@ -176,9 +284,10 @@ size_t Queries::ClusterOf(uint32_t token) const {
                             [this](uint32_t i) { return first_tokens_[i]; });
 }
 
-RankedTokensPlan Queries::Ranking(uint32_t lanes, bool empty_cache_is_normalised) const {
+RankedTokensPlan Queries::Ranking(uint32_t lanes, bool empty_cache_is_normalised,
+                                  bool at_once) const {
   RankedTokensPlan ranking = plan_;
-  ranking.clusters = WayOf(lanes).clusters;
+  ranking.clusters = (at_once ? stored_ : WayOf(lanes)).clusters;
   ranking.cache.empty_is_normalised |= empty_cache_is_normalised;
   return ranking;
 }

@@ -1,7 +1,8 @@
 // Queries about the next token on the device: the nodes that compute the clusters' normalisers, and
 // the plan from which tokens are ranked (ranking.h). For few lanes the clusters' own nodes store
 // all logits. For many lanes, the nodes of cluster_products.h compute the logits twice and store
-// none. Both ways give the same bits.
+// none. Few lanes may have all clusters computed by one node (cluster_logits.h). All ways give the
+// same bits.
 #ifndef KINGLET_KERNELS_CUDA_QUERIES_H_
 #define KINGLET_KERNELS_CUDA_QUERIES_H_
 
@@ -18,6 +19,8 @@ namespace kinglet::cuda {
 
 // With fewer lanes, products that are computed twice do not keep the device busy.
 inline constexpr uint32_t kLeastFusedLanes = 32;
+// With more lanes, tails are computed for the lanes alone that need them.
+inline constexpr uint32_t kMostLanesAtOnce = 64;
 
 class Queries {
  public:
@@ -34,15 +37,19 @@ class Queries {
     return ClusterNodes(index, index + 1, lanes);
   }
   NodeList AllClusterNodes(uint32_t lanes) const { return ClusterNodes(0, clusters(), lanes); }
+  // The nodes that compute all clusters and the cache at once, with `only_asked` of each lane the
+  // head and its token's cluster; none for many lanes, or clusters of another form.
+  NodeList NodesAtOnce(bool only_asked, uint32_t lanes) const;
   // The plan nodes that compute the neural cache's weights; empty without a cache.
   NodeRange cache_nodes() const { return cache_nodes_; }
   size_t clusters() const { return plan_.cluster_count; }
   size_t ClusterOf(uint32_t token) const;
   // The plan for ranking tokens on `lanes` lanes. Their head must have been computed by
   // ClusterNodes for the same number of lanes, each tail by ClusterNodes for that number or fewer:
-  // nodes that store the logits also leave all that is needed to compute them again. REQUIRES:
-  // can_rank().
-  RankedTokensPlan Ranking(uint32_t lanes, bool empty_cache_is_normalised) const;
+  // nodes that store the logits also leave all that is needed to compute them again. With
+  // `at_once`, NodesAtOnce has computed all. REQUIRES: can_rank().
+  RankedTokensPlan Ranking(uint32_t lanes, bool empty_cache_is_normalised,
+                           bool at_once = false) const;
   // The largest k of RankTokens.
   uint32_t max_tokens() const { return max_tokens_; }
 
@@ -57,7 +64,13 @@ class Queries {
   };
   const Way& WayOf(uint32_t lanes) const { return lanes < kLeastFusedLanes ? stored_ : fused_; }
 
+  static constexpr uint32_t kNodesAtOnce = 2;
+  Status BindAtOnce(const Plan& plan, const std::vector<std::vector<Node>>& bound,
+                    const Device& device, Binder& binder);
+
   Way stored_, fused_;
+  std::vector<Node> at_once_;  // of all clusters, then those with only_asked; may be empty
+  const Node* at_once_on_device_ = nullptr;
   RankedTokensPlan plan_{};
   NodeRange cache_nodes_;
   std::vector<uint32_t> first_tokens_;  // of each cluster

@@ -29,8 +29,9 @@ namespace kinglet::cuda {
 // Which clusters RankTokens ranks.
 enum class RankedPart : uint32_t {
   kAll,
-  kHead,  // the head; writes to `tails` which tails could contain one of the k best tokens
-  kTails  // the clusters in `tails`, computed since; continues from kHead's answer
+  kHead,   // the head; writes to `tails` which tails could contain one of the k best tokens
+  kTails,  // the clusters in `tails`, computed since; continues from kHead's answer
+  kNeeded  // kHead and then kTails, where all clusters are computed
 };
 
 // The k most probable tokens. `looked_into` counts tokens outside the cache. A work item is a lane.
@@ -39,7 +40,7 @@ struct RankTokens {
   uint32_t k;  // at most RankedTokens::kMost
   RankedPart part;
   std::byte* answers;  // device memory, [lanes] of RankedTokens::BytesFor(k) each
-  uint64_t* tails;     // device memory, [lanes]: a bit for each cluster; unused by kAll
+  uint64_t* tails;     // device memory, [lanes]: a bit for each cluster; of kHead and kTails
 
   static constexpr uint32_t kAloneFromLanes = 1;
 
@@ -100,6 +101,7 @@ class LaneRanking {
     cache_.Sort(work_, tokens_.lane());
   }
   KINGLET_HOST_DEVICE uint32_t not_finite() const { return tokens_.not_finite(); }
+  KINGLET_HOST_DEVICE uint32_t head_not_finite() const { return tokens_.head_not_finite(); }
   KINGLET_HOST_DEVICE bool IsFinite(uint32_t cluster) const {
     return tokens_.terms(cluster).AreFinite();
   }
@@ -235,39 +237,38 @@ KINGLET_HOST_DEVICE inline uint64_t RankTokens::SharedBytes() const {
 
 KINGLET_HOST_DEVICE inline void Run(const RankTokens& p, const Work& work) {
   const Block& block = work.block;
-  const uint32_t clusters = p.plan.cluster_count;
   RankedTokens& answer = p.Answer(work.item);
   SharedMemory shared(block);
   internal::LaneRanking ranking(p, work, shared);
-  if (p.part == RankedPart::kTails) {
-    const uint64_t tails = p.tails[work.item];
-    if (tails == 0) return;
-    ranking.Begin(tails, &answer);
-    for (uint32_t i = 1; i < clusters; ++i) {
-      if ((tails >> i & 1) == 0) continue;
-      // Tokens of an earlier tail may rule this tail out. Then its logits need not be finite.
+  const bool all = p.part == RankedPart::kAll, only_head = p.part == RankedPart::kHead;
+  const bool only_tails = p.part == RankedPart::kTails;
+  uint64_t clusters = only_head ? 1 : p.plan.AllClusters();
+  if (only_tails) clusters = p.tails[work.item];
+  if (clusters == 0) return;
+  ranking.Begin(clusters, only_tails ? &answer : nullptr);
+  if (!only_tails) {
+    const uint32_t not_finite = all ? ranking.not_finite() : ranking.head_not_finite();
+    block.ForEach(1, [&](uint64_t) {
+      answer.count = answer.looked_into = 0;
+      answer.not_finite = not_finite;
+      if (only_head) p.tails[work.item] = 0;
+    });
+    if (not_finite != 0 || p.k == 0) return;
+  }
+  for (uint32_t i = 0; i < p.plan.cluster_count; ++i) {
+    if ((clusters >> i & 1) == 0) continue;
+    if (i > 0 && !all) {
+      // Tokens of an earlier cluster may rule this tail out. Then its logits need not be finite.
       if ((ranking.TailsThatCould() >> i & 1) == 0) continue;
       if (!ranking.IsFinite(i)) {
         block.ForEach(1, [&](uint64_t) { answer.not_finite = 1 + i; });
         return;
       }
-      ranking.LookInto(i);
     }
-    ranking.Write(answer);
-    return;
+    ranking.LookInto(i);
   }
-  const bool all = p.part == RankedPart::kAll;
-  ranking.Begin(all ? p.plan.AllClusters() : 1, nullptr);
-  const uint32_t not_finite = ranking.not_finite();
-  block.ForEach(1, [&](uint64_t) {
-    answer.count = answer.looked_into = 0;
-    answer.not_finite = not_finite;
-    if (!all) p.tails[work.item] = 0;
-  });
-  if (not_finite != 0 || p.k == 0) return;
-  for (uint32_t i = 0; i < (all ? clusters : 1); ++i) ranking.LookInto(i);
   ranking.Write(answer);
-  if (all) return;
+  if (!only_head) return;
   const uint64_t tails = ranking.TailsThatCould();
   block.ForEach(1, [&](uint64_t) { p.tails[work.item] = tails; });
 }

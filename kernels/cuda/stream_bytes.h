@@ -31,6 +31,11 @@ struct StreamBytes {
     const uint32_t* from = plane + (stream * stride + column) / 4 + thread % 4;
     return {{from[0], from[4]}};
   }
+  // Column i of the only stream.
+  KINGLET_HOST_DEVICE void Set(uint32_t i, int16_t code) const {
+    reinterpret_cast<uint8_t*>(low)[i] = static_cast<uint8_t>(code & 0xff);
+    reinterpret_cast<uint8_t*>(high)[i] = static_cast<uint8_t>(code >> 8 & 0xff);
+  }
 };
 
 // Bytes 0 and 2 of a, then of b.

@@ -53,6 +53,15 @@ KINGLET_HOST_DEVICE inline float FoldTiles(float* sums, uint64_t n) {
   return sums[0];
 }
 
+// Block-wide: FoldTiles. The result is in sums[0].
+template <class Team>
+KINGLET_HOST_DEVICE void BlockFoldTiles(const Team& block, float* sums, uint64_t n) {
+  for (uint64_t apart = 1; apart < n; apart *= 2) {
+    block.ForEach(DivideUp(n - apart, 2 * apart),
+                  [&](uint64_t i) { sums[2 * apart * i] += sums[2 * apart * i + apart]; });
+  }
+}
+
 // FoldTiles for up to 2^30 tile sums that come one by one (kernels/ref/sum.h).
 class RunningFold {
  public:

@@ -278,7 +278,7 @@ TEST_P(SessionDevice, TailsWithoutABestTokenAreSkipped) {
       const auto model = OpenHere(draft);
       ASSERT_NE(model, nullptr);
       TailsSeen few;  // 1 to 5 of the best
-      for (const uint32_t lane_count : {1u, 11u, 40u}) {
+      for (const uint32_t lane_count : {1u, 11u, 40u, 70u}) {
         SCOPED_TRACE(std::to_string(lane_count) + " lanes, cache of " + std::to_string(cache));
         TopKOfLanes both(model, draft, lane_count);
         for (uint32_t step = 0; step < 24; ++step) {

@@ -66,6 +66,23 @@ TEST_F(QueriesTest, ManyLanesMakeLogitsTwiceAndFewStoreThem) {
   EXPECT_EQ(nodes, few.count);
 }
 
+TEST_F(QueriesTest, FewLanesHaveAllClustersAtOnce) {
+  const Queries& queries = program_->queries();
+  for (const bool only_asked : {false, true}) {
+    const NodeList list = queries.NodesAtOnce(only_asked, kMostLanesAtOnce);
+    ASSERT_EQ(list.count, 2u);
+    EXPECT_TRUE(Has<ComputeLogits>(list));
+    EXPECT_TRUE(Has<NormaliseClusters>(list));
+    EXPECT_EQ(ArgumentsOf<ComputeLogits>(list.nodes[0]).of.only_asked, only_asked);
+    EXPECT_EQ(queries.NodesAtOnce(only_asked, kMostLanesAtOnce + 1).count, 0u);
+  }
+  // Floats are multiplied by nodes of their own.
+  ModelOptions on_ref;
+  on_ref.backend = "ref";
+  const auto floats = Model::FromBytes(SerialiseModel(TinyMicronet({})).value(), on_ref).value();
+  EXPECT_EQ(BindWith(*floats, 232448).value()->queries().NodesAtOnce(false, 1).count, 0u);
+}
+
 // As on compute capability 7.5, whose thread blocks have less shared memory than this head needs.
 TEST_F(QueriesTest, LogitsAreNotMadeTwiceWhereABlockHasTooLittleSharedMemory) {
   constexpr uint64_t kLittle = 65536;
