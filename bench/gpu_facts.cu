@@ -1,6 +1,6 @@
 // Answers eight questions about an NVIDIA GPU of compute capability 9.0, on which the design of a
 // faster backend cuda depends: what sums, barriers, instructions, code and memory cost, and what
-// drafts of two kernels take. An answer is a few lines, which begin with the question's number.
+// a draft of a kernel takes. An answer is a few lines, which begin with the question's number.
 //
 //     gpu_facts [QUESTION..]
 //
@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "gpu_facts/facts.h"
-#include "gpu_facts/lanes_attention.h"
 #include "gpu_facts/narrow_tail.h"
 
 namespace kinglet::facts {
@@ -542,33 +541,7 @@ void AskReads(const Device& device) {
   }
 }
 
-// --- 7. How long do the drafts of kernels take?
-
-void AskAttention(const Device& device) {
-  using Memory = AttentionMemory<8, 24, 97>;
-  constexpr uint64_t kLane = 335872;  // bytes of a lane's rings, of eight layers
-  LanesAttention arguments{};
-  arguments.keys = device.memory;
-  arguments.values = device.memory + Memory::kRingBytes + 32;
-  arguments.lane_stride = kLane;
-  arguments.qkv = device.At<const int16_t>(size_t{2} << 30);
-  arguments.positions = device.At<const float>(size_t{3} << 30);
-  arguments.out = device.At<int16_t>(size_t{4} << 30);
-  arguments.newest = device.At<const uint32_t>(size_t{5} << 30);  // zeros
-  arguments.query_step = 0.01f;
-  arguments.content_scale = arguments.value_scale = 1e-4f;
-  arguments.scale = 0.2f;
-  arguments.weights = {1.0f, 1.0f / 255};
-  arguments.attended = {2.55f, 0.01f};
-  static_assert((Memory::kRingBytes + 32) % 16 == 0 && 4096 * kLane < (uint64_t{2} << 30));
-  Allow(AttendLanes<8, 24, 97>, Memory::kBytes);
-  for (const int lanes : {132, 1024, 4096}) {
-    const double us = Microseconds(
-        5, [&] { AttendLanes<8, 24, 97><<<lanes, 256, Memory::kBytes>>>(arguments); }, "attention");
-    std::printf("7 attention of a layer, %4d lanes: %7.1f us, %6.1f ns a token, %5.2f TB/s\n",
-                lanes, us, 1000 * us / lanes, lanes * 2.0 * Memory::kRingBytes / us / 1e6);
-  }
-}
+// --- 7. How long does a draft of passes over the last tail take?
 
 template <TailPass kPass>
 void AskTail(const Device& device, const char* name) {
@@ -587,7 +560,6 @@ void AskTail(const Device& device, const char* name) {
 }
 
 void AskDrafts(const Device& device) {
-  AskAttention(device);
   AskTail<TailPass::kLargest>(device, "largest logits");
   AskTail<TailPass::kTerms>(device, "terms relative to them");
   AskTail<TailPass::kFreeTermsAndMost>(device, "terms without them, and largest");

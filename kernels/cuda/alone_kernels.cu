@@ -22,6 +22,8 @@ constexpr uint32_t kBlocksTogether<SumsOfProducts> = kBlocksOfSums;
 template <>
 constexpr uint32_t kBlocksTogether<IntegerProduct> = kBlocksOfProduct;
 template <>
+constexpr uint32_t kBlocksTogether<BetweenAttentions> = 2;
+template <>
 constexpr uint32_t kBlocksTogether<ComputeLogits> = 2;
 template <>
 constexpr uint32_t kBlocksTogether<RankTokens> = 2;

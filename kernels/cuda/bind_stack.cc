@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "format/encoding.h"
 #include "format/row_reader.h"
+#include "kernels/cuda/between_attentions.h"
 #include "kernels/cuda/decoder_stack.h"
 #include "kernels/numerics.h"
 
@@ -22,6 +24,9 @@ constexpr int64_t kLargestUnit = 255;
 // The nodes of a layer of a pre-norm decoder, one after the other.
 struct Layer {
   static constexpr size_t kNodes = 15;
+  // Where some of them are among the layer's nodes.
+  static constexpr size_t kQkv = 2, kAttention = 4, kOut = 6, kUp = 10, kDown = 12;
+  size_t first;  // plan node
   const LayerNorm* norm;
   const Quantise* normed;
   const MatVec* qkv;
@@ -65,6 +70,7 @@ bool IsPlain(const MatVec& product) { return product.y_offset == 0; }
 
 std::optional<Layer> LayerAt(const Plan& plan, size_t begin, size_t end) {
   Layer l{};
+  l.first = begin;
   Reader reader(plan, begin, end);
   reader.Take(l.norm).Take(l.normed).Take(l.qkv).Take(l.qkv_codes).Take(l.attention);
   reader.Take(l.attended).Take(l.out).Take(l.add_attended).Take(l.inner_norm);
@@ -122,14 +128,23 @@ Rounding RoundingOf(const ActivationQuantiser& quantiser) {
 
 class StackBinder {
  public:
-  StackBinder(Binder& binder, const Device& device) : binder_(binder), device_(device) {}
+  StackBinder(const std::vector<std::vector<Node>>& bound, const Device& device, Binder& binder)
+      : bound_(bound), device_(device), binder_(binder) {}
 
   Result<std::optional<BoundStack>> Bind() {
-    if (!FindLayers()) return std::optional<BoundStack>();
-    AnyShape any;
-    static_cast<StackShape&>(any) = shape_;
-    if (shape_ == BestShape::Sizes()) return BindAs(BestShape());
-    return BindAs(any);
+    FindLayers();
+    if (layers_.empty()) return std::optional<BoundStack>();
+    FindEnd();
+    BoundStack stack;
+    if (HasOneShape()) {
+      AnyShape any;
+      static_cast<StackShape&>(any) = shape_;
+      const bool is_best = shape_ == BestShape::Sizes();
+      KINGLET_ASSIGN_OR_RETURN(stack.few, is_best ? BindAs(BestShape()) : BindAs(any));
+    }
+    KINGLET_ASSIGN_OR_RETURN(stack.many, BindTiles());
+    stack.nodes = nodes_;
+    return std::optional<BoundStack>(std::move(stack));
   }
 
  private:
@@ -158,9 +173,6 @@ class StackBinder {
         !attention.weights_quantiser)
       return {};
     if (!HasNineBits(attention.keys) || !HasNineBits(attention.values)) return {};
-    for (const MatVec* const product : {layer.qkv, layer.out, layer.up, layer.down}) {
-      if (!IsShort(*product)) return {};
-    }
     const int64_t largest = LargestCode(QuantiserOf(attention.qkv));
     const int64_t largest_weight = LargestCode(*attention.weights_quantiser);
     if (largest_weight > INT16_MAX || !SumFitsInt32(attention.key_size, largest, largest) ||
@@ -186,28 +198,50 @@ class StackBinder {
     return shape;
   }
 
-  bool FindLayers() {
+  void FindLayers() {
     const NodeRange context = binder_.plan.context;
     for (size_t i = context.begin; i < context.end;) {
       const std::optional<Layer> layer = LayerAt(binder_.plan, i, context.end);
-      const std::optional<StackShape> shape = layer ? ShapeOf(*layer) : std::nullopt;
-      const bool continues = shape && !layers_.empty() && *shape == shape_ &&
-                             layer->residual() == layers_[0].residual() &&
-                             layer->attention->start == layers_[0].attention->start;
-      if (!layers_.empty() && !continues) break;
-      if (!shape) {
+      const bool fits = layer && IsShort(*layer->qkv) && IsShort(*layer->out) &&
+                        IsShort(*layer->up) && IsShort(*layer->down) &&
+                        (layers_.empty() || layer->residual() == layers_[0].residual());
+      if (!fits && !layers_.empty()) break;
+      if (!fits) {
         ++i;
         continue;
       }
-      if (layers_.empty()) {
-        shape_ = *shape;
-        nodes_.begin = i;
-      }
+      if (layers_.empty()) nodes_.begin = i;
       layers_.push_back(*layer);
       i += Layer::kNodes;
       nodes_.end = i;
     }
-    return !layers_.empty();
+  }
+  // The context often ends with the codes of the residual stream.
+  void FindEnd() {
+    const Plan& plan = binder_.plan;
+    const auto* const last =
+        nodes_.end < plan.context.end ? std::get_if<Quantise>(&plan.nodes[nodes_.end].op) : nullptr;
+    if (last == nullptr || last->x != layers_[0].residual()) return;
+    codes_ = last->codes;
+    ++nodes_.end;
+  }
+  // The node writes the residual stream's codes, if they follow the layers.
+  template <class T>
+  void WriteCodes(T& node) const {
+    if (!codes_) return;
+    node.quantises = true;
+    node.codes = binder_.At(*codes_);
+    node.rounding = RoundingOf(*codes_);
+  }
+
+  bool HasOneShape() {
+    for (const Layer& layer : layers_) {
+      const std::optional<StackShape> shape = ShapeOf(layer);
+      if (!shape || layer.attention->start != layers_[0].attention->start) return false;
+      if (&layer == &layers_[0]) shape_ = *shape;
+      if (!(*shape == shape_)) return false;
+    }
+    return true;
   }
 
   // Copies `values` to offset `at` of a part.
@@ -304,7 +338,7 @@ class StackBinder {
   }
 
   template <class Shape>
-  Result<std::optional<BoundStack>> BindAs(const Shape& shape) {
+  Result<std::optional<Node>> BindAs(const Shape& shape) {
     const Plan& plan = binder_.plan;
     const WindowAttention& attention = *layers_[0].attention;
     DecoderStack<Shape> stack{};
@@ -314,16 +348,8 @@ class StackBinder {
     stack.value_row = static_cast<uint32_t>(plan.buffer(attention.values).row);
     stack.masked = attention.start != StreamStart::kZeros;
     stack.residual = binder_.At(layers_[0].residual());
-    // The context often ends with the codes of the residual stream.
-    const auto* const last =
-        nodes_.end < plan.context.end ? std::get_if<Quantise>(&plan.nodes[nodes_.end].op) : nullptr;
-    if (last != nullptr && last->x == layers_[0].residual()) {
-      stack.quantises = true;
-      stack.codes = binder_.At(last->codes);
-      stack.rounding = RoundingOf(last->codes);
-      ++nodes_.end;
-    }
-    if (!device_.HasClustersFor(MakeNode(stack))) return std::optional<BoundStack>();
+    WriteCodes(stack);
+    if (!device_.HasClustersFor(MakeNode(stack))) return std::optional<Node>();
     std::vector<std::byte> of_attention, of_inner;
     std::vector<StackRings> rings;
     for (const Layer& layer : layers_) {
@@ -336,20 +362,103 @@ class StackBinder {
                              weights.Constants(std::span<const std::byte>(of_attention)));
     KINGLET_ASSIGN_OR_RETURN(stack.inner, weights.Constants(std::span<const std::byte>(of_inner)));
     KINGLET_ASSIGN_OR_RETURN(stack.rings, weights.Constants(std::span<const StackRings>(rings)));
-    return std::optional<BoundStack>({nodes_, MakeNode(stack)});
+    return std::optional<Node>(MakeNode(stack));
   }
 
-  Binder& binder_;
+  // --- many lanes
+
+  Result<QuantisedNorm> NormOf(const LayerNorm& norm, const Quantise& codes) const {
+    QuantisedNorm made{};
+    KINGLET_ASSIGN_OR_RETURN(made.gain, binder_.weights.Floats(norm.gain));
+    KINGLET_ASSIGN_OR_RETURN(made.bias, binder_.weights.Floats(norm.bias));
+    made.epsilon = static_cast<float>(norm.epsilon);
+    made.rounding = RoundingOf(codes.codes);
+    return made;
+  }
+  IntegerProduct ProductAt(const Layer& layer, size_t node) const {
+    return ArgumentsOf<IntegerProduct>(bound_[layer.first + node].back());
+  }
+  // The attention of all heads of a lane, if AttendLanes can run it.
+  std::optional<Node> AttentionOfLanes(const WindowAttention& op,
+                                       const std::vector<Node>& bound) const {
+    if (bound.size() != 1 || !IsKind<AttendHead>(bound[0]) || !op.weights_quantiser) return {};
+    const AttendLanes node = {ArgumentsOf<AttendHead>(bound[0]).attention};
+    if (!AttendLanes::Takes(node.attention, LargestCode(*op.weights_quantiser)) ||
+        node.SharedBytes() > device_.SharedBytesOfBlock()) {
+      return {};
+    }
+    return MakeNode(node);
+  }
+  // The attentions, and the nodes before, between and after them. Nothing if a tile of lanes does
+  // not fit a thread block, or a matrix has too few columns.
+  Result<std::vector<Node>> BindTiles() const {
+    BetweenAttentions node{};
+    node.residual = binder_.At(layers_[0].residual());
+    node.width = binder_.Count(layers_[0].residual());
+    std::vector<TileLayer> made;
+    for (const Layer& layer : layers_) {
+      TileLayer tile{};
+      KINGLET_ASSIGN_OR_RETURN(tile.norm, NormOf(*layer.norm, *layer.normed));
+      KINGLET_ASSIGN_OR_RETURN(tile.inner_norm, NormOf(*layer.inner_norm, *layer.inner_normed));
+      tile.products[TileLayer::kOut] = ProductAt(layer, Layer::kOut);
+      tile.products[TileLayer::kUp] = ProductAt(layer, Layer::kUp);
+      tile.products[TileLayer::kDown] = ProductAt(layer, Layer::kDown);
+      tile.products[TileLayer::kQkv] = ProductAt(layer, Layer::kQkv);
+      tile.qkv_codes = RoundingOf(layer.qkv_codes->codes);
+      tile.attended = RoundingOf(layer.attended->codes);
+      tile.units = RoundingOf(layer.units->codes);
+      tile.outer = RoundingOf(layer.outer->codes);
+      tile.units_are_bytes = LargestCode(QuantiserOf(layer.units->codes)) <= kLargestUnit;
+      tile.attention_reads = binder_.At(layer.attention->qkv);
+      tile.attention_writes = binder_.At(layer.attention->out);
+      for (const IntegerProduct& product : tile.products) {
+        if (product.matrix.narrow()) return std::vector<Node>();  // has no tiles
+      }
+      made.push_back(tile);
+      node.columns =
+          std::max({node.columns, node.width, tile.products[TileLayer::kOut].matrix.cols});
+      node.inner_columns =
+          std::max({node.inner_columns, tile.products[TileLayer::kDown].matrix.cols,
+                    tile.products[TileLayer::kQkv].matrix.rows});
+    }
+    if (node.width > kSumTile || node.SharedBytes() > device_.SharedBytesOfBlock()) {
+      return std::vector<Node>();
+    }
+    KINGLET_ASSIGN_OR_RETURN(const TileLayer* const layers,
+                             binder_.weights.Constants(std::span<const TileLayer>(made)));
+    std::vector<Node> nodes;
+    for (size_t i = 0; i <= made.size(); ++i) {
+      node.before = i == 0 ? nullptr : layers + i - 1;
+      node.after = i == made.size() ? nullptr : layers + i;
+      if (i == made.size()) WriteCodes(node);
+      nodes.push_back(MakeNode(node));
+      if (i == made.size()) break;
+      const std::vector<Node>& attention = bound_[layers_[i].first + Layer::kAttention];
+      const std::optional<Node> of_lanes = AttentionOfLanes(*layers_[i].attention, attention);
+      if (of_lanes) {
+        nodes.push_back(*of_lanes);
+      } else {
+        nodes.insert(nodes.end(), attention.begin(), attention.end());
+      }
+    }
+    return nodes;
+  }
+
+  const std::vector<std::vector<Node>>& bound_;
   const Device& device_;
+  Binder& binder_;
   std::vector<Layer> layers_;
   NodeRange nodes_;
+  std::optional<BufferId> codes_;  // of the residual stream after the layers
   StackShape shape_{};
 };
 
 }  // namespace
 
-Result<std::optional<BoundStack>> BindStack(Binder& binder, const Device& device) {
-  return StackBinder(binder, device).Bind();
+Result<std::optional<BoundStack>> BindStack(const std::vector<std::vector<Node>>& bound,
+                                            const Device& device, Binder& binder) {
+  if (device.IsNodeByNode()) return std::optional<BoundStack>();
+  return StackBinder(bound, device, binder).Bind();
 }
 
 }  // namespace kinglet::cuda

@@ -94,6 +94,13 @@ class Warp {
     }
   }
 
+  // All threads of the warp have finished what they read and wrote before any continues.
+  KINGLET_HOST_DEVICE void Barrier() const {
+#if KINGLET_CUDA_ON_DEVICE
+    __syncwarp();
+#endif
+  }
+
   // x = the sum over all threads. Integers add up exactly, modulo 2^32, in any order.
   KINGLET_HOST_DEVICE void Sum(PerThread<int32_t>& x) const {
 #if KINGLET_CUDA_ON_DEVICE && __CUDA_ARCH__ >= 800

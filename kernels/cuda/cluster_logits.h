@@ -97,9 +97,9 @@ KINGLET_HOST_DEVICE inline void ComputeTile(const ClusterLogits& cluster, uint32
                  [&](uint32_t row, float value) { part.to[row] = value; });
     if (i > 0) continue;
     block.ForEach(PaddedColumns(part.count, part.count) - part.count,
-                  [&](uint64_t k) { x.Set(part.count + static_cast<uint32_t>(k), 0); });
+                  [&](uint64_t k) { x.Set(0, part.count + static_cast<uint32_t>(k), 0); });
     scale = RoundToFixedPoint(block, y, part.count, SharedMemory(shared).Take<float>(kLargestParts),
-                              [&](uint32_t k, int16_t code) { x.Set(k, code); });
+                              [&](uint32_t k, int16_t code) { x.Set(0, k, code); });
   }
   float* const stored = work.At<float>(work.lanes[lane], cluster.logits.x) + first;
   block.ForEach(n, [&](uint64_t i) { stored[i] = y[i]; });

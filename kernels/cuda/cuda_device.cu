@@ -358,11 +358,12 @@ class CudaDevice : public Device {
   uint32_t EnoughWorkItems() const override {
     return static_cast<uint32_t>(limits_.multiprocessors);
   }
+  bool IsNodeByNode() const override { return limits_.barriers.required; }
   // Whether a cluster of the node's kernel, which needs nearly all shared memory, fits the part of
   // the device that this process may use.
   bool HasClustersFor(const Node& node) const override {
     const uint64_t shared = SharedBytesOf(node);
-    if (!limits_.barriers.cluster || limits_.barriers.required || shared > limits_.shared_bytes) {
+    if (!limits_.barriers.cluster || shared > limits_.shared_bytes) {
       return false;
     }
     const CurrentDevice current(device_);

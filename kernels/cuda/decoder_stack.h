@@ -192,11 +192,6 @@ struct DecoderStack {
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return OfBlock::SharedBytes(shape); }
 };
 
-namespace internal {
-// The larger number; NaN only if both are.
-KINGLET_HOST_DEVICE inline float LargerNumber(float x, float y) { return y > x || x != x ? y : x; }
-}  // namespace internal
-
 // A thread block's work for a lane. Step 2 i is the attention of layer i, step 2 i + 1 its inner
 // units; the last step writes the result.
 template <class Shape>
@@ -323,21 +318,6 @@ class StackBlock {
     });
   }
 
-  // By one warp: the sum of n terms, to all threads; term(i) is in shared memory (rule 4 of
-  // docs/NUMERICS.md, for at most a tile).
-  template <class Accumulate>
-  KINGLET_HOST_DEVICE static PerThread<float> SumOf(const Warp& warp, uint32_t n,
-                                                    const Accumulate& accumulate) {
-    PerThread<float> sum;
-    warp.EachThread([&](uint32_t thread, uint32_t reg) {
-      sum[reg] = ChainSum(n, thread % kSumChains, accumulate);
-    });
-    if (n >= kShortSum) {
-      warp.Reduce(sum, kSumChains / 2, 1, [](float x, float y) { return x + y; });
-    }
-    return sum;
-  }
-
   // Block-wide: the codes of the norm of the residual stream.
   KINGLET_HOST_DEVICE void Normalise(float epsilon, const float* gain, const float* bias,
                                      const Rounding& rounding) {
@@ -345,11 +325,11 @@ class StackBlock {
     block_.EachWarp([&](const Warp& warp) {
       const auto count = static_cast<float>(shape_.width);
       PerThread<float> mean =
-          SumOf(warp, shape_.width, [&](float sum, uint64_t i) { return sum + x_[i]; });
+          WarpSum(warp, shape_.width, [&](float sum, uint64_t i) { return sum + x_[i]; });
       warp.EachThread([&](uint32_t, uint32_t reg) { mean[reg] /= count; });
       // All threads of a warp have the mean.
       const float centre = mean[0];
-      const PerThread<float> squares = SumOf(warp, shape_.width, [&](float sum, uint64_t i) {
+      const PerThread<float> squares = WarpSum(warp, shape_.width, [&](float sum, uint64_t i) {
         const float centred = x_[i] - centre;
         return fmaf(centred, centred, sum);
       });
@@ -515,7 +495,7 @@ class StackBlock {
     }
     const int32_t sum = low - 256 * signs;
     const float* const column = Attention<float>(attention_at_.positions) + s;
-    const float position = ThreadSum(shape_.key_size, [&](float total, uint64_t k) {
+    const float position = ThreadTileSum(shape_.key_size, [&](float total, uint64_t k) {
       return fmaf(static_cast<float>(query[k]) * n.qkv.scale, column[k * shape_.window], total);
     });
     return (static_cast<float>(sum) * n.content_scale + position) * n.scale;
@@ -540,7 +520,7 @@ class StackBlock {
         largest[reg] = score;
         if (s == first_) *first_score_ = score;
       });
-      warp.Reduce(largest, kWarpThreads / 2, 1, internal::LargerNumber);
+      warp.Reduce(largest, kWarpThreads / 2, 1, LargerNumber);
       warp.EachThread([&](uint32_t thread, uint32_t reg) {
         if (thread == 0) largest_[warp.index()] = largest[reg];
       });
@@ -550,7 +530,7 @@ class StackBlock {
         const uint32_t s = warp.index() * kWarpThreads + thread;
         if (s >= shape_.window) return;
         float largest = largest_[0];
-        for (uint32_t w = 1; w < warps; ++w) largest = internal::LargerNumber(largest, largest_[w]);
+        for (uint32_t w = 1; w < warps; ++w) largest = LargerNumber(largest, largest_[w]);
         // As BlockLargest: a NaN counts only if it is the first number.
         if (*first_score_ != *first_score_) largest = *first_score_;
         float& weight = scores_[warp][reg];
@@ -560,7 +540,7 @@ class StackBlock {
     block_.EachWarp([&](const Warp& warp) {
       if (warp.index() >= warps) return;
       const PerThread<float> total =
-          SumOf(warp, shape_.window, [&](float sum, uint64_t s) { return sum + weights_[s]; });
+          WarpSum(warp, shape_.window, [&](float sum, uint64_t s) { return sum + weights_[s]; });
       PerThread<int32_t> code;
       warp.EachThread([&](uint32_t thread, uint32_t reg) {
         const bool is_seen = sees(warp.index() * kWarpThreads + thread);

@@ -50,6 +50,8 @@ class NodeDemand {
   DeviceDemand operator()(const ComputeLogits&) const { return {}; }
   DeviceDemand operator()(const NormaliseClusters&) const { return {}; }
   // Several plan nodes' work, which they count.
+  DeviceDemand operator()(const BetweenAttentions&) const { return {}; }
+  DeviceDemand operator()(const AttendLanes&) const { return {}; }
   template <class Shape>
   DeviceDemand operator()(const DecoderStack<Shape>&) const {
     return {};

@@ -89,6 +89,8 @@ class Device {
   virtual uint64_t SharedBytesOfBlock() const = 0;
   // Work items of a node that keep the device busy: one for each multiprocessor.
   virtual uint32_t EnoughWorkItems() const = 0;
+  // Whether plan nodes are not joined into larger device nodes (kLaunchVariable).
+  virtual bool IsNodeByNode() const { return false; }
   // Whether the device can run this node of a cluster.
   virtual bool HasClustersFor(const Node& node) const = 0;
   virtual DevicePeaks peaks() const { return {}; }

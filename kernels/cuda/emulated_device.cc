@@ -140,6 +140,7 @@ class Emulated : public Device {
   }
   uint64_t SharedBytesOfBlock() const override { return emulation_.shared_bytes; }
   uint32_t EnoughWorkItems() const override { return emulation_.enough_work_items; }
+  bool IsNodeByNode() const override { return emulation_.is_node_by_node; }
   bool HasClustersFor(const Node& node) const override {
     return emulation_.has_clusters && SharedBytesOf(node) <= emulation_.shared_bytes;
   }

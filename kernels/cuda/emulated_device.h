@@ -20,6 +20,7 @@ struct Emulation {
   uint32_t enough_work_items = 132;           // Device::EnoughWorkItems, as of an H200
   DevicePeaks peaks = {};                     // that the device reports
   bool has_clusters = true;                   // as with compute capability 9.0
+  bool is_node_by_node = false;
 };
 
 std::shared_ptr<Device> EmulatedDevice(const Emulation& emulation = {});

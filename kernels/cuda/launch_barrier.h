@@ -23,8 +23,8 @@ constexpr bool HasClusterBarrier(int device_major, int ptx_version) {
 }
 
 // An environment variable that allows only one kind of launch, so that each kind can be checked on
-// one device: "cluster", "grid", or "step", where each node is a launch of its own. None of them
-// runs nodes of clusters (DecoderStack). Results do not depend on the kind.
+// one device: "cluster", "grid", or "step", where each node is a launch of its own. With each of
+// them a plan's nodes are not joined (Device::IsNodeByNode). Results do not depend on the kind.
 inline constexpr const char* kLaunchVariable = "KINGLET_CUDA_LAUNCHES";
 
 // The barriers that launches may have.

@@ -2,8 +2,10 @@
 #ifndef KINGLET_KERNELS_CUDA_OPERATIONS_H_
 #define KINGLET_KERNELS_CUDA_OPERATIONS_H_
 
+#include "kernels/cuda/attend_lanes.h"
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/bag.h"
+#include "kernels/cuda/between_attentions.h"
 #include "kernels/cuda/cache.h"
 #include "kernels/cuda/cluster_logits.h"
 #include "kernels/cuda/cluster_products.h"
@@ -24,15 +26,14 @@
 namespace kinglet::cuda {
 
 // Node::kind is an index into this list.
-using Operations =
-    ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
-                 RealProduct, SumsOfTiles, LogOfSum, SumsOfProducts, RankTokens,
-                 TokenLogProbability, AttendHead, ScoreSlots, WeighValues, AppendToCache,
-                 CacheProducts, CacheTotal, AddRowOfPosition, AddToHeads, CopyRow, GatherRow,
-                 PartProducts, SumOfParts, SumOfDots, ClearForFirstToken, LstmCell, GruCell,
-                 RnnCell, QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRelu, ComputeDefineRow,
-                 ScaleToUnitMeanSquare, ActivateVector, DecoderStack<AnyShape>,
-                 DecoderStack<BestShape>, ComputeLogits, NormaliseClusters>;
+using Operations = ArgumentList<
+    NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct, RealProduct,
+    SumsOfTiles, LogOfSum, SumsOfProducts, RankTokens, TokenLogProbability, AttendHead, ScoreSlots,
+    WeighValues, AppendToCache, CacheProducts, CacheTotal, AddRowOfPosition, AddToHeads, CopyRow,
+    GatherRow, PartProducts, SumOfParts, SumOfDots, ClearForFirstToken, LstmCell, GruCell, RnnCell,
+    QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRelu, ComputeDefineRow, ScaleToUnitMeanSquare,
+    ActivateVector, DecoderStack<AnyShape>, DecoderStack<BestShape>, ComputeLogits,
+    NormaliseClusters, BetweenAttentions, AttendLanes>;
 
 template <class T>
 Node MakeNode(const T& arguments) {

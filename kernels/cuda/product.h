@@ -146,13 +146,15 @@ KINGLET_HOST_DEVICE void WithPlanes(bool is_byte, bool x_is_byte, const F& f) {
 }
 
 // By one warp: adds the product of a matrix tile and a stream tile. A factor is one signed plane,
-// or two planes of which the low one is unsigned.
+// or two planes of which the low one is unsigned. Without `has_high_x` the high plane of x is
+// zeros.
 template <bool kBytes, bool kBytesX>
 KINGLET_HOST_DEVICE inline void AddPlaneProducts(const Warp& warp, const PerThread<TileA>& low,
                                                  const PerThread<TileA>& high,
                                                  const PerThread<TileB>& low_x,
                                                  const PerThread<TileB>& high_x,
-                                                 PerThread<PlaneSums>& sums) {
+                                                 PerThread<PlaneSums>& sums,
+                                                 bool has_high_x = true) {
   const auto add = [&](auto signed_a, auto signed_b, const PerThread<TileA>& a,
                        const PerThread<TileB>& b, uint32_t power) {
     PerThread<TileD> d;
@@ -163,6 +165,7 @@ KINGLET_HOST_DEVICE inline void AddPlaneProducts(const Warp& warp, const PerThre
   constexpr std::true_type kWithSign;
   add(std::bool_constant<kBytes>(), std::bool_constant<kBytesX>(), low, low_x, 0);
   if constexpr (!kBytes) add(kWithSign, std::bool_constant<kBytesX>(), high, low_x, 1);
+  if (!has_high_x) return;
   if constexpr (!kBytesX) add(std::bool_constant<kBytes>(), kWithSign, low, high_x, 1);
   if constexpr (!kBytes && !kBytesX) add(kWithSign, kWithSign, high, high_x, 2);
 }
@@ -176,14 +179,15 @@ struct ColumnTiles {
 // that `tiles` names. `from` is the matrix tile of column tile 0. load_high(tile, thread) is
 // LoadHigh of the matrix; stream_of(s, thread) is the stream of x that a thread loads for stream
 // tile s. Loads of the next kAhead matrix tiles, which come from global memory, are in flight
-// during the products.
+// during the products. Without `has_high_x` the high plane of x is zeros, and is not read.
 template <uint32_t kStreamTiles, uint32_t kAhead, bool kBytes, bool kBytesX, class LoadHighOf,
           class StreamOf>
 KINGLET_HOST_DEVICE inline void AddTileProducts(const Warp& warp, const ByteMatrix& matrix,
                                                 uint64_t from, const ColumnTiles& tiles,
                                                 const StreamBytes& x, const LoadHighOf& load_high,
                                                 const StreamOf& stream_of,
-                                                TileSums<kStreamTiles>& sums) {
+                                                TileSums<kStreamTiles>& sums,
+                                                bool has_high_x = true) {
   struct Loaded {
     PerThread<TileA> low, high;
   };
@@ -205,10 +209,10 @@ KINGLET_HOST_DEVICE inline void AddTileProducts(const Warp& warp, const ByteMatr
       warp.EachThread([&](uint32_t thread, uint32_t reg) {
         const uint32_t stream = stream_of(s, thread), column = k * kTileDepth;
         low[reg] = x.Load(x.low, stream, column, thread);
-        if (!kBytesX) high[reg] = x.Load(x.high, stream, column, thread);
+        if (!kBytesX && has_high_x) high[reg] = x.Load(x.high, stream, column, thread);
       });
       AddPlaneProducts<kBytes, kBytesX>(warp, of_matrix.low, of_matrix.high, low, high,
-                                        sums.tiles[s]);
+                                        sums.tiles[s], has_high_x);
     }
   };
   for (uint32_t u = 0; u < kAhead; ++u) load(tiles.first + u * tiles.every, next[u]);

@@ -73,16 +73,16 @@ Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const Buf
   }
   program->firsts_.push_back(static_cast<uint32_t>(program->nodes_.size()));
   KINGLET_ASSIGN_OR_RETURN(program->queries_, Queries::Bind(plan, bound, *device, binder));
-  KINGLET_ASSIGN_OR_RETURN(const std::optional<BoundStack> stack, BindStack(binder, *device));
+  KINGLET_ASSIGN_OR_RETURN(const std::optional<BoundStack> stack,
+                           BindStack(bound, *device, binder));
   if (stack) {
     program->context_ = plan.context;
-    for (size_t i = plan.context.begin; i < plan.context.end; ++i) {
-      const bool in_stack = i >= stack->nodes.begin && i < stack->nodes.end;
-      if (i == stack->nodes.begin) program->few_.push_back(stack->node);
-      if (!in_stack) program->few_.insert(program->few_.end(), bound[i].begin(), bound[i].end());
+    if (stack->few) {
+      KINGLET_ASSIGN_OR_RETURN(program->few_, program->ContextWith({&*stack->few, 1}, stack->nodes,
+                                                                   plan, bound, weights));
     }
-    KINGLET_ASSIGN_OR_RETURN(program->few_on_device_,
-                             weights.Constants(std::span<const Node>(program->few_)));
+    KINGLET_ASSIGN_OR_RETURN(program->many_,
+                             program->ContextWith(stack->many, stack->nodes, plan, bound, weights));
   }
   program->weight_bytes_ = weights.bytes();
   KINGLET_ASSIGN_OR_RETURN(program->on_device_,
@@ -98,10 +98,27 @@ NodeList Program::List(NodeRange range) const {
   return {nodes_.data() + begin, end - begin, on_device_ + begin};
 }
 
+Result<Program::Context> Program::ContextWith(std::span<const Node> layers, NodeRange of,
+                                              const Plan& plan,
+                                              const std::vector<std::vector<Node>>& bound,
+                                              WeightStore& weights) {
+  Context context;
+  if (layers.empty()) return context;
+  for (size_t i = plan.context.begin; i < plan.context.end; ++i) {
+    if (i == of.begin) context.nodes.insert(context.nodes.end(), layers.begin(), layers.end());
+    if (i >= of.begin && i < of.end) continue;
+    context.nodes.insert(context.nodes.end(), bound[i].begin(), bound[i].end());
+  }
+  KINGLET_ASSIGN_OR_RETURN(context.on_device,
+                           weights.Constants(std::span<const Node>(context.nodes)));
+  return context;
+}
+
 NodeList Program::List(NodeRange range, uint32_t lanes) const {
+  const Context& context = lanes <= kMostStackLanes && !few_.nodes.empty() ? few_ : many_;
   const bool is_context = range.begin == context_.begin && range.end == context_.end;
-  if (!is_context || few_.empty() || lanes > kMostStackLanes) return List(range);
-  return {few_.data(), static_cast<uint32_t>(few_.size()), few_on_device_};
+  if (!is_context || context.nodes.empty()) return List(range);
+  return {context.nodes.data(), static_cast<uint32_t>(context.nodes.size()), context.on_device};
 }
 
 std::optional<DeviceDemand> Program::DemandOf(size_t node,

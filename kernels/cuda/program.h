@@ -33,8 +33,8 @@ class Program {
   const std::shared_ptr<Device>& device() const { return device_; }
   // The device nodes of plan nodes [begin, end).
   NodeList List(NodeRange range) const;
-  // Likewise for `lanes` lanes. For few lanes, the layers of a whole context may be one node, which
-  // leaves the buffers between them alone.
+  // Likewise for `lanes` lanes. The layers of a whole context may then be one node, or two for each
+  // layer, which leave the buffers between them alone.
   NodeList List(NodeRange range, uint32_t lanes) const;
   // The demand of one run of plan node `node` for these lanes. Returns nullopt if another node does
   // its work.
@@ -52,9 +52,15 @@ class Program {
   std::vector<uint32_t>
       firsts_;  // index in nodes_ of plan node i's first; at the end, the size of nodes_
   const Node* on_device_ = nullptr;
+  // A context whose layers need few launches.
+  struct Context {
+    std::vector<Node> nodes;  // may be empty
+    const Node* on_device = nullptr;
+  };
+  Result<Context> ContextWith(std::span<const Node> layers, NodeRange of, const Plan& plan,
+                              const std::vector<std::vector<Node>>& bound, WeightStore& weights);
   NodeRange context_;
-  std::vector<Node> few_;  // of the context, for few lanes; may be empty
-  const Node* few_on_device_ = nullptr;
+  Context few_, many_;  // for few lanes, and for many
   Queries queries_;
   uint64_t temporary_bytes_ = 0, weight_bytes_ = 0;
 };

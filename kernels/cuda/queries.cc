@@ -224,6 +224,7 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
 
 Status Queries::BindAtOnce(const Plan& plan, const std::vector<std::vector<Node>>& bound,
                            const Device& device, Binder& binder) {
+  if (device.IsNodeByNode()) return Status();
   std::vector<ClusterLogits> clusters;
   ComputeLogits compute{};
   NormaliseClusters normalise{};

@@ -29,9 +29,7 @@ KINGLET_HOST_DEVICE void MultiplyRows(const Block& block, const IntegerProduct& 
   if (matrix.narrow()) {
     NarrowVector narrow;
     for (uint32_t i = 0; i < kNarrowColumns; ++i) {
-      const uint32_t low = x.low[0] >> (8 * i) & 0xffu, high = x.high[0] >> (8 * i) & 0xffu;
-      const auto code = static_cast<int16_t>(low | high << 8);
-      narrow.floats[i] = i < matrix.cols ? static_cast<float>(code) : 0.0f;
+      narrow.floats[i] = i < matrix.cols ? static_cast<float>(x.Get(0, i)) : 0.0f;
     }
     block.ForEach(n, [&](uint64_t i) {
       const uint64_t row = first + i;

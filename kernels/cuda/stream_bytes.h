@@ -19,6 +19,7 @@ struct StreamBytes {
   uint32_t* high;
   uint32_t stride;  // bytes from one lane's row to the next
 
+  StreamBytes() = default;
   KINGLET_HOST_DEVICE StreamBytes(SharedMemory& shared, uint32_t streams, uint64_t its_stride)
       : low(shared.Take<uint32_t>(streams * its_stride / 4)),
         high(shared.Take<uint32_t>(streams * its_stride / 4)),
@@ -31,10 +32,16 @@ struct StreamBytes {
     const uint32_t* from = plane + (stream * stride + column) / 4 + thread % 4;
     return {{from[0], from[4]}};
   }
-  // Column i of the only stream.
-  KINGLET_HOST_DEVICE void Set(uint32_t i, int16_t code) const {
-    reinterpret_cast<uint8_t*>(low)[i] = static_cast<uint8_t>(code & 0xff);
-    reinterpret_cast<uint8_t*>(high)[i] = static_cast<uint8_t>(code >> 8 & 0xff);
+  // Column i of a stream.
+  KINGLET_HOST_DEVICE void Set(uint32_t stream, uint32_t i, int16_t code) const {
+    const uint32_t at = stream * stride + i;
+    reinterpret_cast<uint8_t*>(low)[at] = static_cast<uint8_t>(code & 0xff);
+    reinterpret_cast<uint8_t*>(high)[at] = static_cast<uint8_t>(code >> 8 & 0xff);
+  }
+  KINGLET_HOST_DEVICE int16_t Get(uint32_t stream, uint32_t i) const {
+    const uint32_t at = stream * stride + i;
+    return static_cast<int16_t>(reinterpret_cast<const uint8_t*>(low)[at] |
+                                reinterpret_cast<const uint8_t*>(high)[at] << 8);
   }
 };
 

@@ -96,6 +96,25 @@ KINGLET_HOST_DEVICE float ThreadSum(uint64_t n, const Accumulate& accumulate) {
   return tiles.Total();
 }
 
+// Likewise for n terms of one tile: less code.
+template <class Accumulate>
+KINGLET_HOST_DEVICE float ThreadTileSum(uint32_t n, const Accumulate& accumulate) {
+  if (n < kShortSum) return ChainSum(n, 0, accumulate);
+  // The chains of FoldChains two by two: c[j] and c[j + 8], then those sums 4, 2 and 1 apart.
+  float folded[kSumChains / 2];
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll 1
+#endif
+  for (uint32_t j = 0; j < kSumChains / 2; ++j) {
+    const float first = ChainSum(n, j, accumulate);
+    folded[j] = first + ChainSum(n, j + kSumChains / 2, accumulate);
+  }
+  for (uint32_t distance = kSumChains / 4; distance > 0; distance /= 2) {
+    for (uint32_t j = 0; j < distance; ++j) folded[j] += folded[j + distance];
+  }
+  return folded[0];
+}
+
 // Floats of shared memory that BlockSum needs.
 KINGLET_HOST_DEVICE constexpr uint64_t BlockSumFloats(uint64_t n) {
   return n == 0 ? 1 : SumChains(n);
@@ -118,6 +137,24 @@ KINGLET_HOST_DEVICE float BlockSum(const Team& block, uint64_t n, float* chains,
   });
   return chains[0];
 }
+
+// By one warp: the sum of n terms, at most a tile, returned to every thread. REQUIRES: what the
+// terms read is in memory that the warp has waited for.
+template <class Accumulate>
+KINGLET_HOST_DEVICE PerThread<float> WarpSum(const Warp& warp, uint32_t n,
+                                             const Accumulate& accumulate) {
+  PerThread<float> sum;
+  warp.EachThread([&](uint32_t thread, uint32_t reg) {
+    sum[reg] = ChainSum(n, thread % kSumChains, accumulate);
+  });
+  if (n >= kShortSum) {
+    warp.Reduce(sum, kSumChains / 2, 1, [](float x, float y) { return x + y; });
+  }
+  return sum;
+}
+
+// The larger number; NaN only if both are.
+KINGLET_HOST_DEVICE inline float LargerNumber(float x, float y) { return y > x || x != x ? y : x; }
 
 // How many threads of a thread block work on BlockLargest and BlockUnits.
 inline constexpr uint32_t kLargestParts = 256;

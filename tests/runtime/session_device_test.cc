@@ -73,6 +73,7 @@ class SessionDevice : public testing::TestWithParam<const char*> {
   Backend BackendHere() {
     const std::string name = GetParam();
     if (name == "pretended") return PretendedBackend(pretended_);
+    if (name == "node_by_node") return EmulatedCuda({.is_node_by_node = true});
     return name == "emulated" ? EmulatedCuda() : DeviceBackends().front();
   }
   // On the device of the parameter; null after a failure.
@@ -86,7 +87,8 @@ class SessionDevice : public testing::TestWithParam<const char*> {
   Backend backend_ = BackendHere();
 };
 // By name, so that bench/gpu_check can select the machine's own device.
-INSTANTIATE_TEST_SUITE_P(Devices, SessionDevice, testing::Values("pretended", "emulated", "cuda"),
+INSTANTIATE_TEST_SUITE_P(Devices, SessionDevice,
+                         testing::Values("pretended", "emulated", "node_by_node", "cuda"),
                          [](const auto& device) { return std::string(device.param); });
 
 std::vector<double> Numbers(const std::vector<Candidate>& tokens) {

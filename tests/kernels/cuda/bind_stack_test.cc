@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "tests/kernels/cuda/stacks.h"
@@ -10,6 +11,30 @@
 
 namespace kinglet::cuda::bind_stack_test {
 namespace {
+
+// The nodes of a context for many lanes.
+template <class T>
+int CountOf(const ModelDraft& draft) {
+  const auto model = Open(draft, "ref");
+  const auto program = Program::Bind(model->plan(), model->layout(), EmulatedDevice(), {}).value();
+  const NodeList list = program->List(model->plan().context, kMostStackLanes + 1);
+  return static_cast<int>(std::count_if(list.nodes, list.nodes + list.count, IsKind<T>));
+}
+
+TEST(CudaBindStack, ManyLanesHaveTwoNodesALayer) {
+  TinyOptions options = Stackable();
+  options.layers = 3;
+  EXPECT_EQ(CountOf<BetweenAttentions>(TinyMicronet(options)), 4);
+  EXPECT_EQ(CountOf<AttendLanes>(TinyMicronet(options)), 3);
+  EXPECT_EQ(CountOf<IntegerProduct>(TinyMicronet(options)), 2);  // of the embedding
+  // Rings of 16 bits have the attention of any other model.
+  options.key_size = 12;
+  EXPECT_EQ(CountOf<BetweenAttentions>(TinyMicronet(options)), 4);
+  EXPECT_EQ(CountOf<AttendLanes>(TinyMicronet(options)), 0);
+  EXPECT_EQ(CountOf<AttendHead>(TinyMicronet(options)), 3);
+  options.quantised = false;
+  EXPECT_EQ(CountOf<BetweenAttentions>(TinyMicronet(options)), 0);
+}
 
 TEST(CudaBindStack, OtherLayersRunNodeByNode) {
   const auto expect_none = [](const std::string& what, const ModelDraft& draft,
@@ -29,6 +54,7 @@ TEST(CudaBindStack, OtherLayersRunNodeByNode) {
   expect_none("a width of 260", changed([](TinyOptions& o) { o.width = 260; }));
   expect_none("a window of 257", changed([](TinyOptions& o) { o.window = 257; }));
   expect_none("a device without clusters", TinyMicronet(Stackable()), {.has_clusters = false});
+  expect_none("a device that joins no nodes", TinyMicronet(Stackable()), {.is_node_by_node = true});
   expect_none("parts of 230 KB", changed([](TinyOptions& o) {
                 o.width = 256;
                 o.inner = 3000;

@@ -1,5 +1,5 @@
-// All layers of a decoder in one launch, emulated, against `ref`: answers and states of sessions,
-// for random shapes and for the best MicroNet's.
+// All layers of a decoder in one launch for few lanes, and in two a layer for many, emulated,
+// against `ref`: answers and states of sessions, for random shapes and for the best MicroNet's.
 #include "kernels/cuda/decoder_stack.h"
 
 #include <gtest/gtest.h>
@@ -114,8 +114,13 @@ TEST(CudaDecoderStack, LanesEqualThoseOfRef) {
 
 TEST(CudaDecoderStack, RandomShapesEqualRef) {
   TestRandom random(58);
-  int stacks = 0;
-  for (uint64_t trial = 0; trial < 40; ++trial) {
+#ifdef KINGLET_SANITIZED
+  constexpr uint64_t kTrials = 12;
+#else
+  constexpr uint64_t kTrials = 40;
+#endif
+  uint64_t stacks = 0;
+  for (uint64_t trial = 0; trial < kTrials; ++trial) {
     TinyOptions options = Stackable();
     options.seed = trial;
     options.layers = 1 + random.Below(3);
@@ -129,13 +134,17 @@ TEST(CudaDecoderStack, RandomShapesEqualRef) {
     options.cache_capacity = trial % 3 == 1 ? 0 : 5;
     SCOPED_TRACE("trial " + std::to_string(trial));
     const ModelDraft draft = TinyMicronet(options);
+    const Order order = trial % 2 == 0 ? Order::kForward : Order::kBackward;
+    const uint32_t many = kMostStackLanes + 1 + random.Below(40);
+    if (trial % 4 == 0) {
+      ASSERT_NO_FATAL_FAILURE(ExpectSame(draft, many, 2, order, trial));
+    }
     // Some do not fit a thread block, and some have rows of 16 bits.
     if (StacksOf<AnyShape>(draft, 3) == 0) continue;
     ++stacks;
-    const Order order = trial % 2 == 0 ? Order::kForward : Order::kBackward;
     ASSERT_NO_FATAL_FAILURE(ExpectSame(draft, 1 + random.Below(3), 20, order, trial));
   }
-  EXPECT_GT(stacks, 20);
+  EXPECT_GT(stacks, kTrials / 2);
 }
 
 // Both beginnings of streams, with and without biases and a norm at the end.
@@ -157,6 +166,7 @@ TEST(CudaDecoderStack, FormsOfDecodersEqualRef) {
     const ModelDraft draft = TinyTransformer(options);
     ASSERT_EQ(StacksOf<AnyShape>(draft, 1), 1);
     ASSERT_NO_FATAL_FAILURE(ExpectSame(draft, 3, 15, Order::kBackward, trial));
+    ASSERT_NO_FATAL_FAILURE(ExpectSame(draft, 66, 3, Order::kForward, trial));
   }
 }
 
@@ -177,6 +187,7 @@ TEST(CudaDecoderStack, TheBestMicronetsShapeEqualsRef) {
   EXPECT_EQ(StacksOf<AnyShape>(draft, 1), 0);
   ASSERT_NO_FATAL_FAILURE(ExpectSame(draft, 1, 110, Order::kForward, 1));
   ASSERT_NO_FATAL_FAILURE(ExpectSame(draft, 2, 12, Order::kBackward, 2));
+  ASSERT_NO_FATAL_FAILURE(ExpectSame(draft, 97, 2, Order::kForward, 3));
 }
 
 // Scores that overflow, and the NaN that their differences are, reach later numbers alike.
@@ -188,12 +199,18 @@ TEST(CudaDecoderStack, ScoresThatOverflowEqualThoseOfRef) {
       auto* const floats = std::get_if<DenseF32>(&tensor.values);
       if (floats != nullptr) floats->values[3] = value;
     }
-    Backend backend = EmulatedCuda();
-    const auto found = Start(OpenOn(draft, backend).value());
-    const auto expected = Start(Open(draft, "ref"));
-    for (uint32_t id = 0; id < 12; ++id) {
-      ASSERT_EQ(found->StepToken(id).ok(), expected->StepToken(id).ok());
-      ASSERT_EQ(found->Save()->Hash(), expected->Save()->Hash()) << value << " " << id;
+    const Backend backend = EmulatedCuda();
+    for (const uint32_t count : {1u, 70u}) {
+      const auto found = Start(OpenOn(draft, backend).value(), {.lanes = count});
+      const auto expected = Start(Open(draft, "ref"), {.lanes = count});
+      std::vector<uint32_t> lanes(count);
+      std::iota(lanes.begin(), lanes.end(), 0);
+      for (uint32_t id = 0; id < 12; ++id) {
+        const std::vector<uint32_t> ids(count, id);
+        ASSERT_EQ(found->StepLanes(lanes, ids).ok(), expected->StepLanes(lanes, ids).ok());
+        ASSERT_EQ(found->Save(count - 1)->Hash(), expected->Save(count - 1)->Hash())
+            << value << " " << id;
+      }
     }
   }
 }

@@ -76,6 +76,9 @@ TEST_F(QueriesTest, FewLanesHaveAllClustersAtOnce) {
     EXPECT_EQ(ArgumentsOf<ComputeLogits>(list.nodes[0]).of.only_asked, only_asked);
     EXPECT_EQ(queries.NodesAtOnce(only_asked, kMostLanesAtOnce + 1).count, 0u);
   }
+  const auto node_by_node = Program::Bind(model_->plan(), model_->layout(),
+                                          EmulatedDevice({.is_node_by_node = true}), {});
+  EXPECT_EQ((*node_by_node)->queries().NodesAtOnce(false, 1).count, 0u);
   // Floats are multiplied by nodes of their own.
   ModelOptions on_ref;
   on_ref.backend = "ref";

@@ -41,7 +41,7 @@ TEST(CudaRowProducts, EqualTheProductsOfRows) {
         SharedMemory shared(block);
         const internal::StreamBytes staged = internal::TakeVector(shared, cols);
         for (uint32_t i = 0; i < internal::PaddedColumns(cols, cols); ++i) {
-          staged.Set(i, i < cols ? x[i] : int16_t{0});
+          staged.Set(0, i, i < cols ? x[i] : int16_t{0});
         }
         const uint32_t first = rows > kTileRows ? kTileRows : 0, n = rows - first;
         std::vector<float> found(n, -1.0f);
