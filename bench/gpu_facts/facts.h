@@ -80,13 +80,10 @@ T Fetched(const T* on_device, const std::string& what) {
 
 using cuda::ByteBarrier;
 using cuda::Cluster;
+using cuda::PublishBarriers;
 
 __device__ __forceinline__ Cluster ThisCluster() {
   return {__clusterRelativeBlockRank(), __clusterSizeInBlocks(), nullptr};
-}
-// Makes barriers visible to the other thread blocks of the cluster.
-__device__ __forceinline__ void PublishBarriers() {
-  ::cuda::ptx::fence_mbarrier_init(::cuda::ptx::sem_release, ::cuda::ptx::scope_cluster);
 }
 // Waits for all thread blocks of the cluster, and makes what each wrote before visible.
 __device__ __forceinline__ void SyncCluster() {

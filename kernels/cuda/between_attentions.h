@@ -94,13 +94,13 @@ class LaneTile {
     EachElement(p_.width, [&](const Lane& lane, uint32_t s, uint32_t i) {
       Residual(s, i) = work_.At<float>(lane, p_.residual)[i];
     });
+    const uint32_t begin = p_.before == nullptr ? TileLayer::kQkv : TileLayer::kOut;
+    const uint32_t end = p_.after == nullptr ? TileLayer::kQkv : TileLayer::kQkv + 1;
     // A loop, so that products are compiled once.
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll 1
 #endif
-    const uint32_t end = p_.after == nullptr ? TileLayer::kQkv : TileLayer::kQkv + 1;
-    for (uint32_t stage = p_.before == nullptr ? TileLayer::kQkv : TileLayer::kOut; stage < end;
-         ++stage) {
+    for (uint32_t stage = begin; stage < end; ++stage) {
       RunStage(stage);
     }
     EachElement(p_.width, [&](const Lane& lane, uint32_t s, uint32_t i) {

@@ -121,6 +121,14 @@ class ByteBarrier {
   Emulated emulated_;
 };
 
+// By the thread that made barriers: copies, and other thread blocks of the cluster, see them.
+KINGLET_HOST_DEVICE inline void PublishBarriers() {
+#if KINGLET_CUDA_HAS_CLUSTERS
+  ::cuda::ptx::fence_mbarrier_init(::cuda::ptx::sem_release, ::cuda::ptx::scope_cluster);
+  ::cuda::ptx::fence_proxy_async(::cuda::ptx::space_shared);
+#endif
+}
+
 // A thread block's view of its cluster.
 struct Cluster {
   uint32_t rank, blocks;     // this thread block's number, and how many there are

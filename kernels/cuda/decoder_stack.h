@@ -241,9 +241,7 @@ class StackBlock {
     block_.ForEach(1, [&](uint64_t) {
       for (uint32_t i = 0; i < 2; ++i) copied_[i].Make();
       sums_.Begin();
-#if KINGLET_CUDA_HAS_CLUSTERS
-      ::cuda::ptx::fence_mbarrier_init(::cuda::ptx::sem_release, ::cuda::ptx::scope_cluster);
-#endif
+      PublishBarriers();
       FetchAttention(0);
       FetchInner(0);
     });

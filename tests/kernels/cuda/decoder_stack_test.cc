@@ -96,6 +96,8 @@ void ExpectSame(const ModelDraft& draft, uint32_t lanes, uint32_t steps, Order o
       ASSERT_NO_FATAL_FAILURE(both.Reset(lane));
       ASSERT_NO_FATAL_FAILURE(both.StepLanes({lane}, {1}));
     }
+    // In long texts a difference stays.
+    if (steps > 50 && step % 8 != 0) continue;
     ASSERT_NO_FATAL_FAILURE(both.Compare(both.Below(lanes)));
   }
   for (uint32_t lane = 0; lane < lanes; ++lane) ASSERT_NO_FATAL_FAILURE(both.Compare(lane));
@@ -115,9 +117,9 @@ TEST(CudaDecoderStack, LanesEqualThoseOfRef) {
 TEST(CudaDecoderStack, RandomShapesEqualRef) {
   TestRandom random(58);
 #ifdef KINGLET_SANITIZED
-  constexpr uint64_t kTrials = 12;
+  constexpr uint64_t kTrials = 10;
 #else
-  constexpr uint64_t kTrials = 40;
+  constexpr uint64_t kTrials = 30;
 #endif
   uint64_t stacks = 0;
   for (uint64_t trial = 0; trial < kTrials; ++trial) {
@@ -136,7 +138,7 @@ TEST(CudaDecoderStack, RandomShapesEqualRef) {
     const ModelDraft draft = TinyMicronet(options);
     const Order order = trial % 2 == 0 ? Order::kForward : Order::kBackward;
     const uint32_t many = kMostStackLanes + 1 + random.Below(40);
-    if (trial % 4 == 0) {
+    if (trial % 5 == 0) {
       ASSERT_NO_FATAL_FAILURE(ExpectSame(draft, many, 2, order, trial));
     }
     // Some do not fit a thread block, and some have rows of 16 bits.
