@@ -119,7 +119,7 @@ Result<UserWordsFile> UserWordsFile::Open(const std::string& path, UserWords& wo
   KINGLET_RETURN_IF_ERROR(file.Lock());
   bool is_whole = false;
   KINGLET_RETURN_IF_ERROR(file.ReadAll(words, is_whole));
-  // A new file, or one whose making was cut short.
+  // A new file, or one that was never finished.
   if (file.bytes_ < kFileStart.size()) {
     KINGLET_RETURN_IF_ERROR(file.Begin());
   } else if (!is_whole) {
