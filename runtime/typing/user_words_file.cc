@@ -189,7 +189,8 @@ Status UserWordsFile::Append(const WordUses& use) {
 
 Status UserWordsFile::Write(std::string_view bytes) {
   uint64_t written = 0;
-  if (const int reason = file_.Write(std::as_bytes(std::span(bytes)), written)) {
+  if (const int reason =
+          file_.Write(std::as_bytes(std::span(bytes.data(), bytes.size())), written)) {
     // Opening passes over what cannot be removed.
     static_cast<void>(file_.Shorten(bytes_));
     return Fail("use", "room for a word", reason);
