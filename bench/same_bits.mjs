@@ -1,6 +1,9 @@
 // What bench/same_bits.cc writes, by the npm package, in node or with browser=1 in Chromium:
 //
-//   node same_bits.mjs PACKAGE MODEL OUT [tokens=5000] [restore=0] [browser=0]
+//   node same_bits.mjs PACKAGE MODEL OUT [tokens=5000] [restore=0] [write=PREFIX] [read=PREFIX] [browser=0]
+//
+// write and read, for states of another machine, are for node alone.
+import { readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -8,8 +11,8 @@ import { pathToFileURL } from "node:url";
 
 import { openPage } from "./chromium.mjs";
 
-// Runs in either place, so it has everything that it needs inside.
-function score(model, way) {
+// Runs in either place, so it has everything that it needs inside. exchange(bytes) gets each state as it is written.
+function score(model, way, exchange) {
   const FULL_EVERY = 25, BEST = 5;
   const MASK = (1n << 64n) - 1n;
 
@@ -43,6 +46,7 @@ function score(model, way) {
         const saved = session.save(), bytes = saved.bytes();
         session.close();
         saved.close();
+        exchange?.(bytes);
         session = model.createSession();
         const read = model.readState(bytes);
         session.restore(read);
@@ -64,12 +68,20 @@ const [folder, path, out, ...options] = process.argv.slice(2);
 const way = { tokens: 5000, restore: 0, browser: 0 };
 for (const option of options) {
   const [name, value] = option.split("=");
-  way[name] = Number(value);
+  way[name] = name === "write" || name === "read" ? value : Number(value);
 }
 
 async function inNode() {
   const { loadKinglet } = await import(pathToFileURL(resolve(folder, "kinglet.js")));
-  return score((await loadKinglet()).openModel(await readFile(path)), way);
+  let exchanged = 0;
+  const exchange = (bytes) => {
+    const number = exchanged++;
+    if (way.write) writeFileSync(way.write + number, bytes);
+    if (way.read && Buffer.compare(readFileSync(way.read + number), bytes) !== 0) {
+      throw Object.assign(new Error(`${way.read}${number}: expected this machine's state`), { status: "KINGLET_INTERNAL" });
+    }
+  };
+  return score((await loadKinglet()).openModel(await readFile(path)), way, exchange);
 }
 
 // The page has everything in itself, as scripts/page does it: a message of the DevTools protocol may not be as long.

@@ -20,6 +20,8 @@ export interface Closable {
 
 export interface Model extends Closable {
   readonly vocabularySize: number;
+  /** False for a model of ids only, which knows no text: `text` and `tokenize` throw. */
+  readonly hasWords: boolean;
   /** How many tokens a text may have before positions begin anew; 0: any number. */
   readonly positions: number;
   readonly digest: string;
@@ -36,6 +38,7 @@ export interface Model extends Closable {
 
 export interface Word {
   id: number;
+  /** Empty for a model of ids only. */
   text: string;
   logProbability: number;
 }

@@ -127,6 +127,7 @@ class Model extends Handle {
   constructor(library, handle) {
     super(library, handle, "kinglet_model_close");
     this.vocabularySize = library.get(Uint32Array, "kinglet_model_vocabulary_size", handle);
+    this.hasWords = library.get(Int32Array, "kinglet_model_has_words", handle) !== 0;
     try {
       this.positions = library.get(Uint32Array, "kinglet_model_positions", handle);
     } catch (error) {
@@ -257,7 +258,7 @@ class Session extends Handle {
       const found = library.view(Uint32Array, count, 1)[0];
       const probabilities = library.view(Float64Array, scores, found).slice();
       return Array.from(library.view(Uint32Array, ids, found).slice(), (id, i) => ({
-        id, text: model.text(id), logProbability: probabilities[i],
+        id, text: model.hasWords ? model.text(id) : "", logProbability: probabilities[i],
       }));
     });
   }

@@ -19,14 +19,18 @@
 #include "kernels/cpu/tile_codes-inl.h"
 #include "kernels/cpu/vector.h"
 
-HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
 // How many panels are multiplied with all groups of vectors while these panels are in the
 // second-level cache.
 constexpr size_t kTurnPanels = 32;
 
+}  // namespace kinglet::cpu::HWY_NAMESPACE
+
 #if HWY_TARGET == HWY_AVX3
+HWY_BEFORE_NAMESPACE();
+namespace kinglet::cpu::HWY_NAMESPACE {
+
 // Vectors as bytes, padded with zeros to full tiles: x[tile][vector][column of the tile]. Weights
 // are multiplied as weight + 128, which is not negative; `start` subtracts what that adds to a sum,
 // modulo 2^32.
@@ -177,9 +181,9 @@ HWY_INLINE bool ByteProduct(const CodePanels& weight, size_t panel, size_t end,
   }
   return true;
 }
-#endif
 
 }  // namespace kinglet::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+#endif
 
 #endif  // KINGLET_KERNELS_CPU_BYTE_PRODUCTS_INL_H_

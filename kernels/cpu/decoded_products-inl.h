@@ -18,10 +18,10 @@
 #include "kernels/cpu/tile_codes-inl.h"
 #include "kernels/cpu/vector.h"
 
+#if HWY_TARGET == HWY_AVX3
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-#if HWY_TARGET == HWY_AVX3
 constexpr size_t kDecodedPanels = 2;
 constexpr size_t kDecodedInputs = 8;  // whose sums take half of the registers
 constexpr size_t kLeastDecodedInputs = 16;
@@ -125,9 +125,9 @@ struct DecodedPanels {
     }
   }
 };
-#endif
 
 }  // namespace kinglet::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+#endif
 
 #endif  // KINGLET_KERNELS_CPU_DECODED_PRODUCTS_INL_H_

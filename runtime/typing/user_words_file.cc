@@ -119,7 +119,13 @@ Result<UserWordsFile> UserWordsFile::Open(const std::string& path, UserWords& wo
   KINGLET_RETURN_IF_ERROR(file.Lock());
   bool is_whole = false;
   KINGLET_RETURN_IF_ERROR(file.ReadAll(words, is_whole));
-  if (!is_whole) KINGLET_RETURN_IF_ERROR(file.Replace(words));
+  // A new file, or one that was never finished.
+  if (file.bytes_ < kFileStart.size()) {
+    KINGLET_RETURN_IF_ERROR(file.Begin());
+  } else if (!is_whole) {
+    // What is damaged stays where the file cannot be replaced; each opening passes over it.
+    static_cast<void>(file.Replace(words));
+  }
   return file;
 }
 
@@ -166,14 +172,25 @@ Status UserWordsFile::ReadAll(UserWords& words, bool& is_whole) {
   return {};
 }
 
+Status UserWordsFile::Begin() {
+  if (const int reason = file_.Shorten(0)) return Fail("file", "one to write", reason);
+  bytes_ = 0;
+  return Write(kFileStart);
+}
+
 Status UserWordsFile::Append(const WordUses& use) {
   std::string bytes;
   AppendUse(use, bytes);
   if (bytes_ + bytes.size() > kMostBytes) {
     return Fail("use", "a file that can be replaced by a shorter one", EFBIG);
   }
+  return Write(bytes);
+}
+
+Status UserWordsFile::Write(std::string_view bytes) {
   uint64_t written = 0;
-  if (const int reason = file_.Write(std::as_bytes(std::span(bytes)), written)) {
+  if (const int reason =
+          file_.Write(std::as_bytes(std::span(bytes.data(), bytes.size())), written)) {
     // Opening passes over what cannot be removed.
     static_cast<void>(file_.Shorten(bytes_));
     return Fail("use", "room for a word", reason);

@@ -41,6 +41,10 @@ class UserWordsFile {
   Status Lock();
   // `is_whole` becomes whether there was no damage.
   Status ReadAll(UserWords& words, bool& is_whole);
+  // The file becomes one without words.
+  Status Begin();
+  // At the end. KINGLET_IO_ERROR; the file is then as it was.
+  Status Write(std::string_view bytes);
   Status Fail(const char* where, const char* expected, int reason) const;
 
   std::string path_;

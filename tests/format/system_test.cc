@@ -60,13 +60,20 @@ TEST_F(System, FilesHaveNamesInUtf8) {
   EXPECT_TRUE(file.IsAt(path));
   ASSERT_EQ(system::Rename(path, Path("b")), 0);
   EXPECT_FALSE(file.IsAt(path));
-  EXPECT_TRUE(file.IsAt(Path("b")));
   EXPECT_NE(file.Write(Bytes("x"), written), 0);
   EXPECT_EQ(file.Close(), 0);
   system::Remove(Path("b").c_str());
   EXPECT_EQ(system::Look(Path("b"), facts), ENOENT);
   EXPECT_EQ(system::File().OpenToRead(Path("b")), ENOENT);
   EXPECT_EQ(system::File().OpenToRead(""), ENOENT);
+}
+
+TEST_F(System, AFileThatIsOpenIsKnownByItsNewName) {
+  Write(Path("a"), "a");
+  system::File file;
+  ASSERT_EQ(file.OpenToRead(Path("a")), 0);
+  ASSERT_EQ(system::Rename(Path("a"), Path("b")), 0);
+  EXPECT_TRUE(file.IsAt(Path("b")));
 }
 
 TEST_F(System, AFileThatIsReadCanBeReplaced) {

@@ -21,13 +21,14 @@ from platform_steps import DEMO, ROOT, build_folder, convert_demo, run, without_
 WHEELS = sorted((ROOT / "build" / "cross" / "wheels").glob("*.whl"))
 PROGRAM = pathlib.Path(__file__).with_name("wheel_scores.c")
 QEMU = ["qemu-aarch64", "-L"]
+MUSL = ROOT / "build" / "cross" / "musl-aarch64" / "musl"  # Debian's, by scripts/wheels
 # By the end of a wheel's name: the target, what runs its programs, and a file that this takes.
 RUNS = {
     "manylinux_2_17_x86_64": ("linux-x86_64", [], "/lib64/ld-linux-x86-64.so.2"),
     "manylinux_2_17_aarch64": ("linux-aarch64", [*QEMU, "/usr/aarch64-linux-gnu"],
                                "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1"),
     "musllinux_1_2_x86_64": ("musl-x86_64", [], "/lib/ld-musl-x86_64.so.1"),
-    "musllinux_1_2_aarch64": ("musl-aarch64", [*QEMU, "/"], "/lib/ld-musl-aarch64.so.1"),
+    "musllinux_1_2_aarch64": ("musl-aarch64", [*QEMU, MUSL], MUSL / "lib" / "ld-musl-aarch64.so.1"),
     "win_amd64": ("windows-x86_64", ["wine"], "/usr/bin/wine"),
     "macosx_11_0_x86_64": ("macos-x86_64", None, ""),
     "macosx_11_0_arm64": ("macos-arm64", None, ""),

@@ -19,10 +19,14 @@ PACKAGE = ROOT / "build" / "windows" / "package"
 COMPILER = "x86_64-w64-mingw32-gcc-posix"
 # Of Windows itself.
 SYSTEM = {"advapi32.dll", "kernel32.dll", "msvcrt.dll", "psapi.dll", "shell32.dll"}
-# In wine 8 they fail: it neither renames a file onto an open one, nor knows an open one under its new name.
-OPEN_FILES_MOVE = ["System.FilesHaveNamesInUtf8", "System.AFileThatIsReadCanBeReplaced"]
-# Files of a person's words take that rename too; what a thread used of a processor is not as on Linux.
-ELSEWHERE = r"^(format\.system|runtime\.session_threads|runtime\.typing\.user_.*)$"
+# Of these files' tests some fail in wine 8. It does not rename a file onto an open one, and a file that was renamed while
+# it is open then has volume 0 instead of its own.
+ELSEWHERE = r"^(format\.system|runtime\.typing\.user_(overlay|words_file))$"
+OPEN_FILES_MOVE = {
+    "format_tests.exe": ["System*", "System.AFileThatIsOpenIsKnownByItsNewName", "System.AFileThatIsReadCanBeReplaced"],
+    "runtime_typing_tests.exe": ["User*", "UserOverlay.LearnedWordsAreFoundAndUnlearnedOnesDoNotReturn",
+                                 "UserWordsFile.StaysLockedWhileItIsReplaced"],
+}
 BUILD = pathlib.Path()
 
 
@@ -41,7 +45,8 @@ class Windows(unittest.TestCase):
     def test_files_vectors_runtime(self):
         build = build_preset("windows")
         run("ctest", "--preset", "windows", "--parallel", str(os.cpu_count()), "-E", ELSEWHERE, cwd=ROOT)
-        in_wine(build / "bin" / "format_tests.exe", "--gtest_filter=System.*-" + ":".join(OPEN_FILES_MOVE))
+        for tests, (run_here, *omitted) in OPEN_FILES_MOVE.items():
+            in_wine(build / "bin" / tests, f"--gtest_filter={run_here}-{':'.join(omitted)}")
 
     def test_dll_has_the_interface_and_needs_windows_alone(self):
         table = run("x86_64-w64-mingw32-objdump", "-p", PACKAGE / "bin" / "kinglet.dll")

@@ -7,11 +7,12 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <ctime>
 #include <limits>
 #include <new>
 #include <thread>
 #include <vector>
+
+#include "tests/support/processor_time.h"
 
 namespace kinglet::worker_team_test {
 namespace {
@@ -118,9 +119,9 @@ TEST(WorkerTeam, UsesNoProcessorWhileItSleeps) {
     teams.back()->Sleep();
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  const std::clock_t before = std::clock();  // of all threads of the process
+  const double before = ProcessorSeconds();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 50);
+  EXPECT_LT(ProcessorSeconds() - before, 0.02);
 }
 
 }  // namespace
