@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -38,6 +39,11 @@ class Windows(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         run(ROOT / "scripts" / "windows")
+        # Once a program that started just as wine's server ended and began anew hung, so one waits until the tests end.
+        waiting = subprocess.Popen(["wine", "cmd.exe", "/c", "set /p x="], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                   env={**os.environ, "WINEDEBUG": "-all"})
+        cls.addClassCleanup(waiting.wait)
+        cls.addClassCleanup(waiting.stdin.close)
         cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.model = cls.folder / "m.kgl"
         convert_demo(BUILD, cls.model)
