@@ -76,6 +76,8 @@ std::optional<Layer> LayerAt(const Plan& plan, size_t begin, size_t end) {
   reader.Take(l.attended).Take(l.out).Take(l.add_attended).Take(l.inner_norm);
   reader.Take(l.inner_normed).Take(l.up).Take(l.units).Take(l.down).Take(l.outer);
   if (!reader.Take(l.add_outer).found_all()) return std::nullopt;
+  // The norm of a sum (NormOrder::kPost) replaces the residual stream.
+  const bool keeps_residual = l.norm->y != l.residual() && l.inner_norm->y != l.residual();
   const bool follow = l.normed->x == l.norm->y && l.qkv->x == l.normed->codes &&
                       l.qkv_codes->x == l.qkv->y && l.attention->qkv == l.qkv_codes->codes &&
                       l.attended->x == l.attention->out && l.out->x == l.attended->codes &&
@@ -86,7 +88,7 @@ std::optional<Layer> LayerAt(const Plan& plan, size_t begin, size_t end) {
                       l.add_outer->x == l.outer->codes && l.add_outer->y == l.residual();
   const bool plain = IsPlain(*l.qkv) && !l.qkv->relu && IsPlain(*l.out) && !l.out->relu &&
                      IsPlain(*l.up) && l.up->relu && IsPlain(*l.down) && !l.down->relu;
-  if (!follow || !plain) return std::nullopt;
+  if (!keeps_residual || !follow || !plain) return std::nullopt;
   return l;
 }
 

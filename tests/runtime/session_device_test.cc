@@ -54,6 +54,8 @@ std::vector<Family> LanguageModels() {
   return {{"transformer", TinyMicronet(WholeOptions(false))},
           {"quantised transformer", TinyMicronet(WholeOptions(true))},
           {"layers in one launch", TinyMicronet(OptionsOfOneLaunch())},
+          {"quantised, norms of sums",
+           TinyTransformer({.positions = TinyPositions::kSlots, .quantised = true, .bits = 8})},
           {"LSTM", TinyRecurrent(Recurrent(false))},
           {"quantised LSTM", TinyRecurrent(Recurrent(true))},
           {"projected LSTM", TinyRecurrent(Recurrent(false, 5))},

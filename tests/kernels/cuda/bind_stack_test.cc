@@ -63,7 +63,11 @@ TEST(CudaBindStack, OtherLayersRunNodeByNode) {
   options.quantised = true;
   options.bits = 8;
   options.key_size = options.value_size = 8;
+  options.layers = 3;
+  options.heads = 5;
+  options.positions = TinyPositions::kSlots;
   expect_none("a norm after the sum", TinyTransformer(options));
+  EXPECT_EQ(CountOf<BetweenAttentions>(TinyTransformer(options)), 0);
   options.norm_order = NormOrder::kPre;
   for (const TinyPositions positions :
        {TinyPositions::kRelative, TinyPositions::kAbsolute, TinyPositions::kTable}) {

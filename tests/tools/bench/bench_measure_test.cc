@@ -143,8 +143,9 @@ TEST(Measure, ADevicesStepsSayHowNearTheyCameToItsPeaks) {
   }
 }
 
+// Few streams have all tails at once, where the device joins nodes.
 TEST(Measure, ADeviceSkipsTailsUnlessItIsToldNotTo) {
-  const Backend backend = EmulatedCuda();
+  const Backend backend = EmulatedCuda({.is_node_by_node = true});
   TinyOptions tiny;
   tiny.quantised = true;
   tiny.cache_capacity = 4;
@@ -164,6 +165,12 @@ TEST(Measure, ADeviceSkipsTailsUnlessItIsToldNotTo) {
   EXPECT_GT(results[2].tails_opened, 0);
   EXPECT_LT(results[2].tails_opened, 1);  // words of the head have none
   EXPECT_EQ(results[3].tails_opened, 2);
+  const Backend joins = EmulatedCuda();
+  const auto at_once =
+      *Model::FromBytes(*SerialiseModel(TinyMicronet(tiny)), {.own_backend = &joins});
+  const auto few = MeasureTiny(at_once, {{BenchMode::kTopK, 1}, {BenchMode::kScore}}, ids, 5);
+  EXPECT_EQ(few[0].tails_opened, 2);
+  EXPECT_EQ(few[1].tails_opened, results[2].tails_opened);
 }
 
 // Every word is new, and its row stays cached. Nodes are timed where rows are computed, as in the
