@@ -111,7 +111,7 @@ class ByteBarrier {
   }
 
  private:
-  uint64_t bits_;
+  [[maybe_unused]] uint64_t bits_;  // of an mbarrier
   // Not used on a GPU, where memory is laid out alike.
   struct Emulated {
     uint32_t expected, arrived, ended;  // bytes of the current phase; phases
