@@ -25,6 +25,13 @@ Result<std::shared_ptr<const Model>> OpenOn(const ModelDraft& draft, const Backe
   return Model::FromBytes(SerialiseModel(draft).value(), options);
 }
 
+// Sanitizers take ten times as long.
+#ifdef KINGLET_SANITIZED
+constexpr bool kIsQuick = true;
+#else
+constexpr bool kIsQuick = false;
+#endif
+
 // Runs the same tokens in lanes of two sessions, at positions that differ, and compares.
 class Pair {
  public:
@@ -107,6 +114,7 @@ TEST(CudaDecoderStack, LanesEqualThoseOfRef) {
   const ModelDraft draft = TinyMicronet(Stackable());
   for (const Order order : {Order::kForward, Order::kBackward}) {
     for (const uint32_t lanes : {1u, 2u, 15u, 17u, 33u, 64u, 65u, 129u}) {
+      if (kIsQuick && lanes != 17 && lanes != 65) continue;
       SCOPED_TRACE(std::to_string(lanes) + " lanes");
       EXPECT_EQ(StacksOf<AnyShape>(draft, lanes), lanes <= kMostStackLanes ? 1 : 0);
       ASSERT_NO_FATAL_FAILURE(ExpectSame(draft, lanes, lanes < 20 ? 25 : 8, order, lanes));
@@ -116,13 +124,9 @@ TEST(CudaDecoderStack, LanesEqualThoseOfRef) {
 
 TEST(CudaDecoderStack, RandomShapesEqualRef) {
   TestRandom random(58);
-#ifdef KINGLET_SANITIZED
-  constexpr uint64_t kTrials = 10;
-#else
-  constexpr uint64_t kTrials = 30;
-#endif
+  const uint64_t trials = kIsQuick ? 10 : 30;
   uint64_t stacks = 0;
-  for (uint64_t trial = 0; trial < kTrials; ++trial) {
+  for (uint64_t trial = 0; trial < trials; ++trial) {
     TinyOptions options = Stackable();
     options.seed = trial;
     options.layers = 1 + random.Below(3);
@@ -146,12 +150,12 @@ TEST(CudaDecoderStack, RandomShapesEqualRef) {
     ++stacks;
     ASSERT_NO_FATAL_FAILURE(ExpectSame(draft, 1 + random.Below(3), 20, order, trial));
   }
-  EXPECT_GT(stacks, kTrials / 2);
+  EXPECT_GT(stacks, trials / 2);
 }
 
 // Both beginnings of streams, with and without biases and a norm at the end.
 TEST(CudaDecoderStack, FormsOfDecodersEqualRef) {
-  for (uint64_t trial = 0; trial < 16; ++trial) {
+  for (uint64_t trial = 0; trial < (kIsQuick ? 6 : 16); ++trial) {
     TinyTransformerOptions options;
     options.norm_order = NormOrder::kPre;
     options.positions = TinyPositions::kSlots;
@@ -187,7 +191,9 @@ TEST(CudaDecoderStack, TheBestMicronetsShapeEqualsRef) {
   const ModelDraft draft = TinyMicronet(Best(2));
   EXPECT_EQ(StacksOf<BestShape>(draft, 1), 1);
   EXPECT_EQ(StacksOf<AnyShape>(draft, 1), 0);
-  ASSERT_NO_FATAL_FAILURE(ExpectSame(draft, 1, 110, Order::kForward, 1));
+  // The window is full after 97 tokens.
+  ASSERT_NO_FATAL_FAILURE(ExpectSame(draft, 1, kIsQuick ? 7 : 110, Order::kForward, 1));
+  if (kIsQuick) return;
   ASSERT_NO_FATAL_FAILURE(ExpectSame(draft, 2, 12, Order::kBackward, 2));
   ASSERT_NO_FATAL_FAILURE(ExpectSame(draft, 97, 2, Order::kForward, 3));
 }
