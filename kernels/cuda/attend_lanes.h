@@ -67,12 +67,6 @@ KINGLET_HOST_DEVICE inline void TransposeBytes(uint32_t (&w)[4]) {
   memcpy(w, turned, sizeof turned);
 #endif
 }
-// Four bytes, from an address that is a multiple of 4.
-KINGLET_HOST_DEVICE inline uint32_t FourBytes(const uint8_t* from) {
-  uint32_t bytes;
-  memcpy(&bytes, __builtin_assume_aligned(from, 4), sizeof bytes);
-  return bytes;
-}
 
 class LaneAttention {
  public:
@@ -121,7 +115,7 @@ class LaneAttention {
     const uint64_t each = row.Bytes() / sizeof(Eight), filled = window_.filled * each;
     block_.ForEach(p_.window * each, [&](uint64_t i) {
       Eight eight{};
-      if (i < filled) memcpy(&eight, __builtin_assume_aligned(from + 8 * i, 8), sizeof eight);
+      if (i < filled) eight = LoadAligned<Eight>(from + 8 * i);
       memcpy(__builtin_assume_aligned(to + 8 * i, 8), &eight, sizeof eight);
     });
     const uint64_t newest = window_.newest * row.Bytes();
@@ -167,18 +161,22 @@ class LaneAttention {
               for (uint32_t half = 0; half < 2; ++half) {
                 const uint8_t* const key =
                     RowOf(keys_, row, tile * kTileRows + thread / 4 + 8 * half);
-                const uint32_t bits = FourBytes(key + row.SignByte(uint64_t{step} * kTileDepth));
+                const uint32_t bits =
+                    LoadAligned<uint32_t>(key + row.SignByte(uint64_t{step} * kTileDepth));
                 for (uint32_t part = 0; part < 2; ++part) {
                   const uint32_t column = 16 * part + thread % 4 * 4;
-                  low[reg].registers[half + 2 * part] = FourBytes(key + step * kTileDepth + column);
+                  low[reg].registers[half + 2 * part] =
+                      LoadAligned<uint32_t>(key + step * kTileDepth + column);
                   signs[reg].registers[half + 2 * part] = SignBytes(bits >> column);
                 }
               }
               for (uint32_t part = 0; part < 2; ++part) {
                 const uint32_t column = step * kTileDepth + 16 * part + thread % 4 * 4;
                 const bool is_own = column / p_.key_size == heads + thread / 4;
-                low_x[reg].registers[part] = is_own ? FourBytes(query_.low + column) : 0;
-                high_x[reg].registers[part] = is_own ? FourBytes(query_.high + column) : 0;
+                low_x[reg].registers[part] =
+                    is_own ? LoadAligned<uint32_t>(query_.low + column) : 0;
+                high_x[reg].registers[part] =
+                    is_own ? LoadAligned<uint32_t>(query_.high + column) : 0;
               }
             });
             AddPlaneProducts<false, false>(warp, low, signs, low_x, high_x, sums);
@@ -237,7 +235,8 @@ class LaneAttention {
         });
         warp.Barrier();
         const PerThread<float> total =
-            WarpSum(warp, p_.window, [&](float sum, uint64_t s) { return sum + scores[s]; });
+            WarpSum(warp, p_.window,
+                    [&](float sum, uint64_t s, uint32_t, uint32_t) { return sum + scores[s]; });
         warp.EachThread([&](uint32_t thread, uint32_t reg) {
           // Of a sum that is NaN every weight is, and has the least code.
           if (thread == 0) is_negative_[head] = total[reg] != total[reg] ? 1 : 0;
@@ -275,8 +274,9 @@ class LaneAttention {
 #endif
                 for (uint32_t j = 0; j < 4; ++j) {
                   const uint8_t* const value = RowOf(values_, row, slot + 16 * half + 4 * t + j);
-                  bytes[j] = FourBytes(value + first + 4 * g);
-                  bits[j] = SignBytes(FourBytes(value + row.SignByte(first)) >> (4 * g));
+                  bytes[j] = LoadAligned<uint32_t>(value + first + 4 * g);
+                  bits[j] =
+                      SignBytes(LoadAligned<uint32_t>(value + row.SignByte(first)) >> (4 * g));
                 }
                 TransposeBytes(bytes);
                 TransposeBytes(bits);
@@ -289,7 +289,7 @@ class LaneAttention {
                 }
                 const uint32_t head = heads + g;
                 const uint8_t* const codes = codes_ + head * slots_ + slot + 16 * half + 4 * t;
-                weights[reg].registers[half] = head < p_.heads ? FourBytes(codes) : 0;
+                weights[reg].registers[half] = head < p_.heads ? LoadAligned<uint32_t>(codes) : 0;
               }
             });
             for (uint32_t pair = 0; pair < 2; ++pair) {

@@ -72,7 +72,7 @@ struct BetweenAttentions {
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return BytesOf(columns) + BytesOf(inner_columns) +
            SharedMemory::Bytes<float>(uint64_t{kLanes} * ResidualStride()) +
-           SharedMemory::Bytes<float>(uint64_t{8} * kWaiting);
+           SharedMemory::Bytes<float>(uint64_t{kBlockWarps} * kWaiting);
   }
 };
 
@@ -184,30 +184,21 @@ class LaneTile {
         const auto lane_of = [&](uint32_t thread) {
           return Least(first + thread / kSumChains, lanes_ - 1);
         };
-        // The mean of term(x) over each thread's lane.
-        const auto mean_of = [&](const auto& add) {
-          PerThread<float> sum;
-          warp.EachThread([&](uint32_t thread, uint32_t reg) {
-            const float* const x = &Residual(lane_of(thread), 0);
-            sum[reg] = ChainSum(p_.width, thread % kSumChains,
-                                [&](float total, uint64_t i) { return add(total, x[i], reg); });
-          });
-          if (p_.width >= kShortSum) {
-            warp.Reduce(sum, kSumChains / 2, 1, [](float a, float b) { return a + b; });
-          }
-          warp.EachThread([&](uint32_t, uint32_t reg) { sum[reg] /= count; });
-          return sum;
-        };
-        const PerThread<float> mean =
-            mean_of([](float total, float x, uint32_t) { return total + x; });
-        const PerThread<float> variance = mean_of([&](float total, float x, uint32_t reg) {
-          const float centred = x - mean[reg];
-          return fmaf(centred, centred, total);
-        });
+        PerThread<float> mean =
+            WarpSum(warp, p_.width, [&](float sum, uint64_t i, uint32_t thread, uint32_t) {
+              return sum + Residual(lane_of(thread), static_cast<uint32_t>(i));
+            });
+        warp.EachThread([&](uint32_t, uint32_t reg) { mean[reg] /= count; });
+        const PerThread<float> squares =
+            WarpSum(warp, p_.width, [&](float sum, uint64_t i, uint32_t thread, uint32_t reg) {
+              const float x = Residual(lane_of(thread), static_cast<uint32_t>(i));
+              const float centred = x - mean[reg];
+              return fmaf(centred, centred, sum);
+            });
         warp.EachThread([&](uint32_t thread, uint32_t reg) {
           if (first + thread / kSumChains >= lanes_) return;
           const uint32_t s = lane_of(thread);
-          const float deviation = sqrtf(variance[reg] + norm.epsilon);
+          const float deviation = sqrtf(squares[reg] / count + norm.epsilon);
           for (uint32_t i = thread % kSumChains; i < p_.width; i += kSumChains) {
             const float value = (Residual(s, i) - mean[reg]) / deviation * norm.gain[i];
             codes.Set(s, i, norm.rounding(value + norm.bias[i]));

@@ -10,10 +10,8 @@
 #include <vector>
 
 #include "format/encoding.h"
-#include "format/row_reader.h"
 #include "kernels/cuda/between_attentions.h"
 #include "kernels/cuda/decoder_stack.h"
-#include "kernels/numerics.h"
 
 namespace kinglet::cuda {
 namespace {
@@ -97,22 +95,7 @@ class Host {
  public:
   explicit Host(const Binder& binder) : binder_(binder) {}
 
-  struct Matrix {
-    uint64_t cols;
-    std::vector<int16_t> codes;  // [rows, cols]
-    std::vector<float> scales;   // [rows]
-    const int16_t* Row(uint64_t row) const { return codes.data() + row * cols; }
-  };
-  Matrix Integers(WeightId id) const {
-    const RowReader reader(binder_.plan.weights[id]);
-    Matrix made{reader.cols(), std::vector<int16_t>(reader.rows() * reader.cols()),
-                std::vector<float>(reader.rows())};
-    for (uint64_t row = 0; row < reader.rows(); ++row) {
-      reader.Codes(row, made.codes.data() + row * made.cols);
-      made.scales[row] = reader.Scale(row);
-    }
-    return made;
-  }
+  HostIntegers Integers(WeightId id) const { return IntegersOf(binder_.plan.weights[id]); }
   std::vector<float> Floats(WeightId id) const { return DecodedValues(binder_.plan.weights[id]); }
   // -0.0 without a bias: adding it changes no number.
   std::vector<float> Bias(const MatVec& product) const {
@@ -123,10 +106,6 @@ class Host {
  private:
   const Binder& binder_;
 };
-
-Rounding RoundingOf(const ActivationQuantiser& quantiser) {
-  return {quantiser.max_abs, quantiser.scale};
-}
 
 class StackBinder {
  public:
@@ -153,44 +132,44 @@ class StackBinder {
   const ActivationQuantiser& QuantiserOf(BufferId codes) const {
     return *binder_.plan.buffer(codes).quantiser;
   }
-  Rounding RoundingOf(BufferId codes) const { return cuda::RoundingOf(QuantiserOf(codes)); }
+  Rounding RoundingOf(BufferId codes) const {
+    return {QuantiserOf(codes).max_abs, QuantiserOf(codes).scale};
+  }
   uint64_t RowsOf(WeightId id) const { return Rows(binder_.plan.weights[id].shape); }
 
-  // Whether the product of a vector of codes is one of integers, whose sums fit 32 bits.
-  bool IsShort(const MatVec& product) const {
-    const std::optional<ActivationQuantiser>& x = binder_.plan.buffer(product.x).quantiser;
-    if (!x || !binder_.weights.HasIntegers(product.weight)) return false;
-    return SumFitsInt32(Cols(binder_.plan.weights[product.weight].shape), LargestCode(*x),
-                        binder_.weights.LargestInteger(product.weight));
+  // Whether a plan node is a product of integers, whose sums fit 32 bits.
+  bool IsShort(const Layer& layer, size_t node) const {
+    return IsKind<IntegerProduct>(bound_[layer.first + node].back()) &&
+           ProductAt(layer, node).fits_int32;
   }
-  bool HasNineBits(BufferId ring) const {
-    return binder_.plan.buffer(ring).element == Element::kCode9;
+  IntegerProduct ProductAt(const Layer& layer, size_t node) const {
+    return ArgumentsOf<IntegerProduct>(bound_[layer.first + node].back());
+  }
+  // The attention of a layer, if its window is short enough for one node.
+  std::optional<Attention> AttentionOf(const Layer& layer) const {
+    const std::vector<Node>& nodes = bound_[layer.first + Layer::kAttention];
+    if (nodes.size() != 1 || !IsKind<AttendHead>(nodes[0])) return {};
+    return ArgumentsOf<AttendHead>(nodes[0]).attention;
   }
 
   // The shape of a layer that a stack can run.
   std::optional<StackShape> ShapeOf(const Layer& layer) const {
-    const WindowAttention& attention = *layer.attention;
-    if (!std::holds_alternative<SlotColumns>(attention.positions)) return {};
-    if (attention.restarts || attention.start_row || attention.masked ||
-        !attention.weights_quantiser)
-      return {};
-    if (!HasNineBits(attention.keys) || !HasNineBits(attention.values)) return {};
-    const int64_t largest = LargestCode(QuantiserOf(attention.qkv));
-    const int64_t largest_weight = LargestCode(*attention.weights_quantiser);
-    if (largest_weight > INT16_MAX || !SumFitsInt32(attention.key_size, largest, largest) ||
-        !SumFitsInt32(attention.window, largest_weight, largest)) {
-      return {};
-    }
+    const std::optional<Attention> attention = AttentionOf(layer);
+    const bool is_known =
+        attention && attention->codes && attention->key_row != 0 && attention->value_row != 0 &&
+        !attention->scores.wide && !attention->weighted.wide && !attention->restarts &&
+        !attention->masks_token && std::holds_alternative<SlotColumns>(layer.attention->positions);
+    if (!is_known) return {};
     StackShape shape{};
-    for (shape.blocks = std::min(kMostBlocks, attention.heads);
-         attention.heads % shape.blocks != 0;) {
+    for (shape.blocks = std::min(kMostBlocks, attention->heads);
+         attention->heads % shape.blocks != 0;) {
       --shape.blocks;
     }
     shape.width = binder_.Count(layer.residual());
-    shape.heads = attention.heads / shape.blocks;
-    shape.key_size = attention.key_size;
-    shape.value_size = attention.value_size;
-    shape.window = attention.window;
+    shape.heads = attention->heads / shape.blocks;
+    shape.key_size = attention->key_size;
+    shape.value_size = attention->value_size;
+    shape.window = attention->window;
     shape.units = static_cast<uint32_t>(DivideUp(RowsOf(layer.up->weight), uint64_t{shape.blocks}));
     shape.bytes = LargestCode(QuantiserOf(layer.units->codes)) <= kLargestUnit;
     const bool fits = shape.width <= kBlockThreads && shape.window <= kBlockThreads &&
@@ -204,8 +183,8 @@ class StackBinder {
     const NodeRange context = binder_.plan.context;
     for (size_t i = context.begin; i < context.end;) {
       const std::optional<Layer> layer = LayerAt(binder_.plan, i, context.end);
-      const bool fits = layer && IsShort(*layer->qkv) && IsShort(*layer->out) &&
-                        IsShort(*layer->up) && IsShort(*layer->down) &&
+      const bool fits = layer && IsShort(*layer, Layer::kQkv) && IsShort(*layer, Layer::kOut) &&
+                        IsShort(*layer, Layer::kUp) && IsShort(*layer, Layer::kDown) &&
                         (layers_.empty() || layer->residual() == layers_[0].residual());
       if (!fits && !layers_.empty()) break;
       if (!fits) {
@@ -252,7 +231,7 @@ class StackBinder {
     std::memcpy(part.data() + at, values, count * sizeof(T));
   }
   // Rows [first, first + count) of a matrix, `stride` apart, with their scales and biases.
-  static void PutRows(std::vector<std::byte>& part, const Host::Matrix& matrix,
+  static void PutRows(std::vector<std::byte>& part, const HostIntegers& matrix,
                       const std::vector<float>& bias, uint64_t first, uint64_t count,
                       uint32_t stride, uint32_t codes_at, uint32_t scales_at, uint32_t bias_at) {
     for (uint64_t i = 0; i < count; ++i) {
@@ -262,7 +241,7 @@ class StackBinder {
     Put(part, bias_at, bias.data() + first, count);
   }
   // Columns [first, first + count) of all rows.
-  static void PutColumns(std::vector<std::byte>& part, const Host::Matrix& matrix, uint64_t first,
+  static void PutColumns(std::vector<std::byte>& part, const HostIntegers& matrix, uint64_t first,
                          uint64_t count, uint32_t stride, uint32_t at) {
     for (uint64_t row = 0; row < matrix.scales.size(); ++row) {
       Put(part, at + row * stride * sizeof(int16_t), matrix.Row(row) + first, count);
@@ -280,23 +259,22 @@ class StackBinder {
   // Appends the attention's parts of a layer.
   void AddAttention(const Layer& layer, std::vector<std::byte>& parts) const {
     const Host host(binder_);
-    const WindowAttention& attention = *layer.attention;
+    const Attention attention = *AttentionOf(layer);
     const AttentionPart at(shape_);
-    const ActivationQuantiser& qkv = QuantiserOf(layer.qkv_codes->codes);
     AttentionNumbers numbers{};
     numbers.epsilon = static_cast<float>(layer.norm->epsilon);
     numbers.norm = RoundingOf(layer.normed->codes);
-    numbers.qkv = cuda::RoundingOf(qkv);
-    numbers.weights = cuda::RoundingOf(*attention.weights_quantiser);
+    numbers.qkv = RoundingOf(layer.qkv_codes->codes);
+    numbers.weights = attention.rounding;
     numbers.attended = RoundingOf(layer.attended->codes);
-    numbers.content_scale = qkv.scale * qkv.scale;
-    numbers.value_scale = attention.weights_quantiser->scale * qkv.scale;
-    numbers.scale = AttentionScale<float>(attention.key_size);
-    const Host::Matrix rows = host.Integers(layer.qkv->weight);
-    const Host::Matrix out = host.Integers(layer.out->weight);
+    numbers.content_scale = attention.content_scale;
+    numbers.value_scale = attention.value_scale;
+    numbers.scale = attention.scale;
+    const HostIntegers rows = host.Integers(layer.qkv->weight);
+    const HostIntegers out = host.Integers(layer.out->weight);
     const std::vector<float> bias = host.Bias(*layer.qkv);
     const std::vector<float> columns =
-        host.Floats(std::get<SlotColumns>(attention.positions).columns);
+        host.Floats(std::get<SlotColumns>(layer.attention->positions).columns);
     for (uint64_t block = 0; block < shape_.blocks; ++block) {
       std::vector<std::byte> part(at.bytes);
       Put(part, at.numbers, &numbers, 1);
@@ -318,9 +296,9 @@ class StackBinder {
     numbers.inner = RoundingOf(layer.units->codes);
     numbers.outer = RoundingOf(layer.outer->codes);
     numbers.attended_scale = QuantiserOf(layer.attended->codes).scale;
-    const Host::Matrix out = host.Integers(layer.out->weight);
-    const Host::Matrix up = host.Integers(layer.up->weight);
-    const Host::Matrix down = host.Integers(layer.down->weight);
+    const HostIntegers out = host.Integers(layer.out->weight);
+    const HostIntegers up = host.Integers(layer.up->weight);
+    const HostIntegers down = host.Integers(layer.down->weight);
     const std::vector<float> out_bias = host.Bias(*layer.out), up_bias = host.Bias(*layer.up),
                              down_bias = host.Bias(*layer.down);
     for (uint64_t block = 0; block < shape_.blocks; ++block) {
@@ -341,14 +319,13 @@ class StackBinder {
 
   template <class Shape>
   Result<std::optional<Node>> BindAs(const Shape& shape) {
-    const Plan& plan = binder_.plan;
-    const WindowAttention& attention = *layers_[0].attention;
+    const Attention attention = *AttentionOf(layers_[0]);
     DecoderStack<Shape> stack{};
     stack.shape = shape;
     stack.layers = static_cast<uint32_t>(layers_.size());
-    stack.key_row = static_cast<uint32_t>(plan.buffer(attention.keys).row);
-    stack.value_row = static_cast<uint32_t>(plan.buffer(attention.values).row);
-    stack.masked = attention.start != StreamStart::kZeros;
+    stack.key_row = attention.key_row;
+    stack.value_row = attention.value_row;
+    stack.masked = attention.masked;
     stack.residual = binder_.At(layers_[0].residual());
     WriteCodes(stack);
     if (!device_.HasClustersFor(MakeNode(stack))) return std::optional<Node>();
@@ -377,18 +354,13 @@ class StackBinder {
     made.rounding = RoundingOf(codes.codes);
     return made;
   }
-  IntegerProduct ProductAt(const Layer& layer, size_t node) const {
-    return ArgumentsOf<IntegerProduct>(bound_[layer.first + node].back());
-  }
   // The attention of all heads of a lane, if AttendLanes can run it.
-  std::optional<Node> AttentionOfLanes(const WindowAttention& op,
-                                       const std::vector<Node>& bound) const {
-    if (bound.size() != 1 || !IsKind<AttendHead>(bound[0]) || !op.weights_quantiser) return {};
-    const AttendLanes node = {ArgumentsOf<AttendHead>(bound[0]).attention};
-    if (!AttendLanes::Takes(node.attention, LargestCode(*op.weights_quantiser)) ||
-        node.SharedBytes() > device_.SharedBytesOfBlock()) {
-      return {};
-    }
+  std::optional<Node> AttentionOfLanes(const Layer& layer) const {
+    const std::optional<Attention> attention = AttentionOf(layer);
+    const std::optional<ActivationQuantiser>& weights = layer.attention->weights_quantiser;
+    if (!attention || !weights || !AttendLanes::Takes(*attention, LargestCode(*weights))) return {};
+    const AttendLanes node = {*attention};
+    if (node.SharedBytes() > device_.SharedBytesOfBlock()) return {};
     return MakeNode(node);
   }
   // The attentions, and the nodes before, between and after them. Nothing if a tile of lanes does
@@ -436,8 +408,7 @@ class StackBinder {
       nodes.push_back(MakeNode(node));
       if (i == made.size()) break;
       const std::vector<Node>& attention = bound_[layers_[i].first + Layer::kAttention];
-      const std::optional<Node> of_lanes = AttentionOfLanes(*layers_[i].attention, attention);
-      if (of_lanes) {
+      if (const std::optional<Node> of_lanes = AttentionOfLanes(layers_[i])) {
         nodes.push_back(*of_lanes);
       } else {
         nodes.insert(nodes.end(), attention.begin(), attention.end());

@@ -44,6 +44,17 @@ KINGLET_HOST_DEVICE constexpr T Least(T x, T y) {
 
 inline constexpr uint32_t kWarpThreads = 32;
 inline constexpr uint32_t kMaxWarps = 32;
+// Every thread block of a launch has this many threads.
+inline constexpr uint32_t kBlockThreads = 256;
+inline constexpr uint32_t kBlockWarps = kBlockThreads / kWarpThreads;
+
+// What lies at `from`, which is aligned to its size.
+template <class T>
+KINGLET_HOST_DEVICE T LoadAligned(const void* from) {
+  T loaded;
+  memcpy(&loaded, __builtin_assume_aligned(from, sizeof loaded), sizeof loaded);
+  return loaded;
+}
 
 // A variable of every thread of a warp. On a GPU each thread has its own copy, in a register; the
 // emulation keeps the 32 copies in an array. Index `reg` is what EachThread passes.

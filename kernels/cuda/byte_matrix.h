@@ -81,9 +81,7 @@ struct TilePlace {
 struct NarrowRow {
   int16_t codes[kNarrowColumns];
   KINGLET_HOST_DEVICE static NarrowRow Load(const ByteMatrix& matrix, uint64_t row) {
-    NarrowRow loaded;
-    memcpy(&loaded, __builtin_assume_aligned(matrix.low + row * sizeof loaded, 8), sizeof loaded);
-    return loaded;
+    return LoadAligned<NarrowRow>(matrix.low + row * sizeof(NarrowRow));
   }
 };
 
@@ -107,11 +105,7 @@ KINGLET_HOST_DEVICE inline int32_t ByteMatrix::Code(uint64_t row, uint64_t col) 
 // extension, for code that treats every matrix as two planes with an unsigned low plane. REQUIRES:
 // not narrow.
 KINGLET_HOST_DEVICE inline TileA LoadLow(const ByteMatrix& matrix, uint64_t tile, uint32_t thread) {
-  TileA loaded;
-  memcpy(&loaded,
-         __builtin_assume_aligned(matrix.low + tile * kTileBytes + thread * sizeof loaded, 16),
-         sizeof loaded);
-  return loaded;
+  return LoadAligned<TileA>(matrix.low + tile * kTileBytes + thread * sizeof(TileA));
 }
 // Four bits become four bytes, each 0 or 0xff (-1).
 KINGLET_HOST_DEVICE inline uint32_t SignBytes(uint32_t bits) {
@@ -125,12 +119,10 @@ KINGLET_HOST_DEVICE inline TileA LoadHigh(const ByteMatrix& matrix, uint64_t til
     loaded = LoadLow(matrix, tile, thread);
     for (uint32_t& four : loaded.registers) four = (four >> 7 & 0x01010101u) * 0xffu;
   } else if constexpr (kForm == ByteForm::kTwoBytes) {
-    const std::byte* from = matrix.high + tile * kTileBytes + thread * sizeof loaded;
-    memcpy(&loaded, __builtin_assume_aligned(from, 16), sizeof loaded);
+    loaded = LoadAligned<TileA>(matrix.high + tile * kTileBytes + thread * sizeof loaded);
   } else {
-    uint16_t signs;
-    const std::byte* from = matrix.high + tile * kTileSignBytes + thread * sizeof signs;
-    memcpy(&signs, __builtin_assume_aligned(from, 2), sizeof signs);
+    const auto signs =
+        LoadAligned<uint16_t>(matrix.high + tile * kTileSignBytes + thread * sizeof(uint16_t));
     for (uint32_t i = 0; i < 4; ++i) loaded.registers[i] = SignBytes(uint32_t{signs} >> (4 * i));
   }
   return loaded;

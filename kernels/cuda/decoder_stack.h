@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/byte_matrix.h"
 #include "kernels/cuda/cluster.h"
 #include "kernels/cuda/dots.h"
 #include "kernels/cuda/node.h"
@@ -87,9 +88,8 @@ KINGLET_HOST_DEVICE constexpr uint32_t RowStride(uint32_t n) {
 }
 
 // Rows that warps divide among themselves: padded to as many for each.
-inline constexpr uint32_t kStackWarps = 8;
 KINGLET_HOST_DEVICE constexpr uint32_t PaddedToWarps(uint32_t rows) {
-  return DivideUp(rows, uint32_t{kStackWarps}) * kStackWarps;
+  return DivideUp(rows, uint32_t{kBlockWarps}) * kBlockWarps;
 }
 
 // A thread block's part of a layer's attention. Biases that a layer lacks are -0.0, which changes
@@ -219,7 +219,7 @@ class StackBlock {
         weights_(shared_.template Take<float>(p.shape.window)),
         largest_(shared_.template Take<float>(kMaxWarps)),
         first_score_(shared_.template Take<float>(1)),
-        values_(shared_.template Take<int32_t>(uint64_t{kStackWarps} * p.shape.value_size)),
+        values_(shared_.template Take<int32_t>(uint64_t{kBlockWarps} * p.shape.value_size)),
         attended_(Digits::Take(shared_, PaddedToEight(attention_at_.out_columns))),
         units_(Digits::Take(shared_, PaddedToEight(p.shape.units))) {}
 
@@ -233,7 +233,7 @@ class StackBlock {
            attention.bytes + inner.bytes + SharedMemory::Bytes<float>(s.width) + digits(s.width) +
            SharedMemory::Bytes<int16_t>(attention.rows) + SharedMemory::Bytes<float>(s.window) +
            SharedMemory::Bytes<float>(kMaxWarps) + SharedMemory::Bytes<float>(1) +
-           SharedMemory::Bytes<int32_t>(uint64_t{kStackWarps} * s.value_size) +
+           SharedMemory::Bytes<int32_t>(uint64_t{kBlockWarps} * s.value_size) +
            digits(attention.out_columns) + digits(s.units);
   }
 
@@ -323,19 +323,19 @@ class StackBlock {
     block_.EachWarp([&](const Warp& warp) {
       const auto count = static_cast<float>(shape_.width);
       PerThread<float> mean =
-          WarpSum(warp, shape_.width, [&](float sum, uint64_t i) { return sum + x_[i]; });
+          WarpSum(warp, shape_.width,
+                  [&](float sum, uint64_t i, uint32_t, uint32_t) { return sum + x_[i]; });
       warp.EachThread([&](uint32_t, uint32_t reg) { mean[reg] /= count; });
-      // All threads of a warp have the mean.
-      const float centre = mean[0];
-      const PerThread<float> squares = WarpSum(warp, shape_.width, [&](float sum, uint64_t i) {
-        const float centred = x_[i] - centre;
-        return fmaf(centred, centred, sum);
-      });
+      const PerThread<float> squares =
+          WarpSum(warp, shape_.width, [&](float sum, uint64_t i, uint32_t, uint32_t reg) {
+            const float centred = x_[i] - mean[reg];
+            return fmaf(centred, centred, sum);
+          });
       warp.EachThread([&](uint32_t thread, uint32_t reg) {
         const uint32_t r = warp.index() * kWarpThreads + thread;
         if (r >= shape_.width) return;
         const float deviation = sqrtf(squares[reg] / count + epsilon);
-        const float value = (residual_[warp][reg] - centre) / deviation * gain[r];
+        const float value = (residual_[warp][reg] - mean[reg]) / deviation * gain[r];
         normed_.Set(r, rounding(value + bias[r]));
       });
     });
@@ -346,7 +346,7 @@ class StackBlock {
   template <class Use>
   KINGLET_HOST_DEVICE void MultiplyRows(uint32_t rows, const int16_t* matrix, uint32_t stride,
                                         const Use& use) const {
-    const uint32_t of_warp = PaddedToWarps(rows) / kStackWarps;
+    const uint32_t of_warp = PaddedToWarps(rows) / kBlockWarps;
     block_.EachWarp([&](const Warp& warp) {
       PerThread<EightDigits> x;
       warp.EachThread([&](uint32_t thread, uint32_t reg) {
@@ -365,7 +365,7 @@ class StackBlock {
             sum[reg] = 0;
             if (8 * thread >= stride) return;
             const int16_t* const row = matrix + (first + i) * stride;
-            sum[reg] = Product<false>(EightShorts::Load(row + 8 * thread), x[reg]);
+            sum[reg] = Product<false>(LoadAligned<EightShorts>(row + 8 * thread), x[reg]);
           });
           warp.Sum(sum);
           warp.EachThread([&](uint32_t thread, uint32_t reg) {
@@ -389,8 +389,8 @@ class StackBlock {
 #pragma unroll kUnroll
 #endif
       for (uint32_t first = 0; first < columns; first += 8) {
-        sum += static_cast<uint32_t>(
-            Product<kBytes>(EightShorts::Load(row + first), EightDigits::Load(codes, first)));
+        sum += static_cast<uint32_t>(Product<kBytes>(LoadAligned<EightShorts>(row + first),
+                                                     EightDigits::Load(codes, first)));
       }
       sums_.Send(step, r, static_cast<int32_t>(sum));
     });
@@ -458,7 +458,7 @@ class StackBlock {
 #endif
     for (uint32_t i = 0; i < kMostWords; ++i) {
       if (4 * i >= size) break;
-      const FourShorts four = FourShorts::Load(codes + 4 * i);
+      const FourShorts four = LoadAligned<FourShorts>(codes + 4 * i);
       low[i] = four.LowBytes();
       signs |= uint64_t{four.Signs()} << (4 * i);
     }
@@ -486,12 +486,12 @@ class StackBlock {
 #endif
     for (uint32_t i = 0; i < kMostWords; ++i) {
       if (4 * i >= shape_.key_size) break;
-      const FourShorts q = FourShorts::Load(query + 4 * i);
+      const FourShorts q = LoadAligned<FourShorts>(query + 4 * i);
       low = AddProducts<false>(q, slot.key[i], low);
-      const uint32_t bits = static_cast<uint32_t>(slot.key_signs >> (4 * i)) & 0xfu;
-      signs = AddProducts<false>(q, bits * 0x00204081u & 0x01010101u, signs);
+      const auto bits = static_cast<uint32_t>(slot.key_signs >> (4 * i));
+      signs = AddProducts<true>(q, SignBytes(bits), signs);
     }
-    const int32_t sum = low - 256 * signs;
+    const int32_t sum = low + 256 * signs;
     const float* const column = Attention<float>(attention_at_.positions) + s;
     const float position = ThreadTileSum(shape_.key_size, [&](float total, uint64_t k) {
       return fmaf(static_cast<float>(query[k]) * n.qkv.scale, column[k * shape_.window], total);
@@ -538,7 +538,8 @@ class StackBlock {
     block_.EachWarp([&](const Warp& warp) {
       if (warp.index() >= warps) return;
       const PerThread<float> total =
-          WarpSum(warp, shape_.window, [&](float sum, uint64_t s) { return sum + weights_[s]; });
+          WarpSum(warp, shape_.window,
+                  [&](float sum, uint64_t s, uint32_t, uint32_t) { return sum + weights_[s]; });
       PerThread<int32_t> code;
       warp.EachThread([&](uint32_t thread, uint32_t reg) {
         const bool is_seen = sees(warp.index() * kWarpThreads + thread);

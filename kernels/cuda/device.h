@@ -16,10 +16,6 @@
 
 namespace kinglet::cuda {
 
-// Every thread block has this many threads.
-inline constexpr uint32_t kBlockThreads = 256;
-inline constexpr uint32_t kBlockWarps = kBlockThreads / kWarpThreads;
-
 // Device nodes that run one after the other: the same array in host and device memory. Not owned.
 struct NodeList {
   const Node* nodes = nullptr;

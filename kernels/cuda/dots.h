@@ -27,11 +27,7 @@ template <uint32_t kCount>
 struct Codes {
   int16_t codes[kCount];
   // `from` is aligned to sizeof(Codes).
-  KINGLET_HOST_DEVICE static Codes Load(const int16_t* from) {
-    Codes loaded;
-    memcpy(&loaded, __builtin_assume_aligned(from, sizeof loaded), sizeof loaded);
-    return loaded;
-  }
+  KINGLET_HOST_DEVICE static Codes Load(const int16_t* from) { return LoadAligned<Codes>(from); }
 };
 // The codes of a row, from code `first` on, a multiple of 8.
 struct NineBitCodes {

@@ -78,11 +78,11 @@ Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const Buf
   if (stack) {
     program->context_ = plan.context;
     if (stack->few) {
-      KINGLET_ASSIGN_OR_RETURN(program->few_, program->ContextWith({&*stack->few, 1}, stack->nodes,
-                                                                   plan, bound, weights));
+      KINGLET_ASSIGN_OR_RETURN(program->few_,
+                               ContextWith({&*stack->few, 1}, stack->nodes, plan, bound, weights));
     }
     KINGLET_ASSIGN_OR_RETURN(program->many_,
-                             program->ContextWith(stack->many, stack->nodes, plan, bound, weights));
+                             ContextWith(stack->many, stack->nodes, plan, bound, weights));
   }
   program->weight_bytes_ = weights.bytes();
   KINGLET_ASSIGN_OR_RETURN(program->on_device_,

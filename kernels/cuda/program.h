@@ -57,8 +57,9 @@ class Program {
     std::vector<Node> nodes;  // may be empty
     const Node* on_device = nullptr;
   };
-  Result<Context> ContextWith(std::span<const Node> layers, NodeRange of, const Plan& plan,
-                              const std::vector<std::vector<Node>>& bound, WeightStore& weights);
+  static Result<Context> ContextWith(std::span<const Node> layers, NodeRange of, const Plan& plan,
+                                     const std::vector<std::vector<Node>>& bound,
+                                     WeightStore& weights);
   NodeRange context_;
   Context few_, many_;  // for few lanes, and for many
   Queries queries_;

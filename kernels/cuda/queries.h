@@ -37,8 +37,9 @@ class Queries {
     return ClusterNodes(index, index + 1, lanes);
   }
   NodeList AllClusterNodes(uint32_t lanes) const { return ClusterNodes(0, clusters(), lanes); }
-  // The nodes that compute all clusters and the cache at once, with `only_asked` of each lane the
-  // head and its token's cluster; none for many lanes, or clusters of another form.
+  // The nodes that compute all clusters and the cache at once; with `only_asked`, each lane's head
+  // and the cluster of the token that the lane asks for. None for many lanes, or for clusters of
+  // another form.
   NodeList NodesAtOnce(bool only_asked, uint32_t lanes) const;
   // The plan nodes that compute the neural cache's weights; empty without a cache.
   NodeRange cache_nodes() const { return cache_nodes_; }

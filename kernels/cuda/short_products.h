@@ -12,20 +12,31 @@
 
 namespace kinglet::cuda {
 
+// Bytes 0 and 2 of a, then of b.
+KINGLET_HOST_DEVICE inline uint32_t EvenBytes(uint32_t a, uint32_t b) {
+#if KINGLET_CUDA_ON_DEVICE
+  return __byte_perm(a, b, 0x6420);
+#else
+  return (a & 0xffu) | (a >> 8 & 0xff00u) | (b & 0xffu) << 16 | (b << 8 & 0xff000000u);
+#endif
+}
+
 // Four 16-bit integers, two in each value, the first in the low half.
 struct FourShorts {
   uint32_t pairs[2];
-  // `from` is aligned to 8 bytes.
-  KINGLET_HOST_DEVICE static FourShorts Load(const int16_t* from) {
-    FourShorts loaded;
-    memcpy(&loaded, __builtin_assume_aligned(from, sizeof loaded), sizeof loaded);
-    return loaded;
+  // The next of a vector that has `left` more; integers beyond its end are zeros.
+  KINGLET_HOST_DEVICE static FourShorts Load(const int16_t* from, uint32_t left) {
+    if (left >= 4 && reinterpret_cast<uintptr_t>(from) % sizeof(FourShorts) == 0) {
+      return LoadAligned<FourShorts>(from);
+    }
+    const auto at = [&](uint32_t i) {
+      return i < left ? uint32_t{static_cast<uint16_t>(from[i])} : 0u;
+    };
+    return {{at(0) | at(1) << 16, at(2) | at(3) << 16}};
   }
-  // Their low bytes, and a bit for each that is negative.
-  KINGLET_HOST_DEVICE uint32_t LowBytes() const {
-    return (pairs[0] & 0xffu) | (pairs[0] >> 8 & 0xff00u) | (pairs[1] & 0xffu) << 16 |
-           (pairs[1] << 8 & 0xff000000u);
-  }
+  // Their low bytes, their high bytes, and a bit for each that is negative.
+  KINGLET_HOST_DEVICE uint32_t LowBytes() const { return EvenBytes(pairs[0], pairs[1]); }
+  KINGLET_HOST_DEVICE uint32_t HighBytes() const { return EvenBytes(pairs[0] >> 8, pairs[1] >> 8); }
   KINGLET_HOST_DEVICE uint32_t Signs() const {
     return (pairs[0] >> 15 & 1u) | (pairs[0] >> 30 & 2u) | (pairs[1] >> 13 & 4u) |
            (pairs[1] >> 28 & 8u);
@@ -33,12 +44,6 @@ struct FourShorts {
 };
 struct EightShorts {
   FourShorts fours[2];
-  // `from` is aligned to 16 bytes.
-  KINGLET_HOST_DEVICE static EightShorts Load(const int16_t* from) {
-    EightShorts loaded;
-    memcpy(&loaded, __builtin_assume_aligned(from, sizeof loaded), sizeof loaded);
-    return loaded;
-  }
 };
 
 // sum + w . bytes, of four bytes with or without a sign.

@@ -4,11 +4,9 @@
 #define KINGLET_KERNELS_CUDA_STREAM_BYTES_H_
 
 #include <cstdint>
-#include <cstring>
 
-#include "kernels/cuda/byte_product.h"
-#include "kernels/cuda/dots.h"
 #include "kernels/cuda/node.h"
+#include "kernels/cuda/short_products.h"
 
 namespace kinglet::cuda::internal {
 
@@ -45,34 +43,6 @@ struct StreamBytes {
   }
 };
 
-// Bytes 0 and 2 of a, then of b.
-KINGLET_HOST_DEVICE inline uint32_t EvenBytes(uint32_t a, uint32_t b) {
-#if KINGLET_CUDA_ON_DEVICE
-  return __byte_perm(a, b, 0x6420);
-#else
-  return (a & 0xffu) | (a >> 8 & 0xff00u) | (b & 0xffu) << 16 | (b << 8 & 0xff000000u);
-#endif
-}
-
-// Four codes of a vector that has `left` more; codes beyond its end are zeros.
-struct FourCodes {
-  uint32_t pairs[2];
-  KINGLET_HOST_DEVICE static FourCodes Load(const int16_t* from, uint32_t left) {
-    FourCodes loaded{};
-    if (left >= 4 && reinterpret_cast<uintptr_t>(from) % sizeof loaded == 0) {
-      const auto codes = Codes<4>::Load(from);
-      memcpy(&loaded, &codes, sizeof loaded);
-      return loaded;
-    }
-    const auto code = [&](uint32_t i) {
-      return i < left ? uint32_t{static_cast<uint16_t>(from[i])} : 0u;
-    };
-    loaded.pairs[0] = code(0) | code(1) << 16;
-    loaded.pairs[1] = code(2) | code(3) << 16;
-    return loaded;
-  }
-};
-
 // Block-wide: copies columns [begin, begin + padded) of x of lanes [first, first + lanes) to shared
 // memory. Columns beyond `cols` are zeros. Rows of `to` beyond these lanes stay unchanged; their
 // products are never read.
@@ -90,7 +60,7 @@ KINGLET_HOST_DEVICE inline void StageStreams(const Work& work, const Vector& x, 
   const uint32_t threads = work.block.threads();
   work.block.ForEach(threads, [&](uint64_t thread) {
     for (uint32_t item = static_cast<uint32_t>(thread); item < items; item += kTogether * threads) {
-      FourCodes codes[kTogether]{};
+      FourShorts codes[kTogether]{};
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
 #endif
@@ -99,7 +69,7 @@ KINGLET_HOST_DEVICE inline void StageStreams(const Work& work, const Vector& x, 
         const uint32_t column = begin + ((item + u * threads) & ((1u << shift) - 1)) * 4;
         if (stream >= lanes || column >= cols) continue;
         const int16_t* from = work.At<int16_t>(work.lanes[first + stream], x.place);
-        codes[u] = FourCodes::Load(from + column, cols - column);
+        codes[u] = FourShorts::Load(from + column, cols - column);
       }
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
@@ -108,10 +78,9 @@ KINGLET_HOST_DEVICE inline void StageStreams(const Work& work, const Vector& x, 
         const uint32_t stream = (item + u * threads) >> shift;
         const uint32_t column = ((item + u * threads) & ((1u << shift) - 1)) * 4;
         if (stream >= lanes || column >= padded) continue;
-        const uint32_t* pairs = codes[u].pairs;
         const uint32_t at = (stream * to.stride + column) / 4;
-        to.low[at] = EvenBytes(pairs[0], pairs[1]);
-        if (!bytes_alone) to.high[at] = EvenBytes(pairs[0] >> 8, pairs[1] >> 8);
+        to.low[at] = codes[u].LowBytes();
+        if (!bytes_alone) to.high[at] = codes[u].HighBytes();
       }
     }
   });

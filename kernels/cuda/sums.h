@@ -138,14 +138,17 @@ KINGLET_HOST_DEVICE float BlockSum(const Team& block, uint64_t n, float* chains,
   return chains[0];
 }
 
-// By one warp: the sum of n terms, at most a tile, returned to every thread. REQUIRES: what the
-// terms read is in memory that the warp has waited for.
+// By one warp: the sum of n terms, at most a tile, returned to every thread. accumulate(partial, i,
+// thread, reg) returns partial plus term i; threads whose numbers differ by kSumChains may have
+// sums of their own. REQUIRES: what the terms read is in memory that the warp has waited for.
 template <class Accumulate>
 KINGLET_HOST_DEVICE PerThread<float> WarpSum(const Warp& warp, uint32_t n,
                                              const Accumulate& accumulate) {
   PerThread<float> sum;
   warp.EachThread([&](uint32_t thread, uint32_t reg) {
-    sum[reg] = ChainSum(n, thread % kSumChains, accumulate);
+    sum[reg] = ChainSum(n, thread % kSumChains, [&](float partial, uint64_t i) {
+      return accumulate(partial, i, thread, reg);
+    });
   });
   if (n >= kShortSum) {
     warp.Reduce(sum, kSumChains / 2, 1, [](float x, float y) { return x + y; });

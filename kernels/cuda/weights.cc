@@ -43,6 +43,17 @@ BytePlanes LayOutPlanes(std::span<const int16_t> codes, uint32_t rows, uint32_t 
   return planes;
 }
 
+HostIntegers IntegersOf(const TensorView& tensor) {
+  const RowReader reader(tensor);
+  HostIntegers made{reader.cols(), std::vector<int16_t>(reader.rows() * reader.cols()),
+                    std::vector<float>(reader.rows())};
+  for (uint64_t row = 0; row < reader.rows(); ++row) {
+    reader.Codes(row, made.codes.data() + row * made.cols);
+    made.scales[row] = reader.Scale(row);
+  }
+  return made;
+}
+
 bool WeightStore::HasIntegers(WeightId id) const {
   return RowReader::IntegerBits(plan_.weights[id]) != 0;
 }
@@ -72,22 +83,18 @@ Result<ByteMatrix> WeightStore::Integers(WeightId id) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "tensor " + plan_.weights[id].name,
                            "at most 2^31 rows and columns", ShapeText(plan_.weights[id].shape));
   }
-  std::vector<int16_t> codes(reader.rows() * reader.cols());
-  std::vector<float> scales(reader.rows());
-  for (uint64_t row = 0; row < reader.rows(); ++row) {
-    reader.Codes(row, codes.data() + row * reader.cols());
-    scales[row] = reader.Scale(row);
-  }
+  const HostIntegers host = IntegersOf(plan_.weights[id]);
   ByteMatrix matrix;
   matrix.rows = static_cast<uint32_t>(reader.rows());
   matrix.cols = static_cast<uint32_t>(reader.cols());
-  const BytePlanes planes = LayOutPlanes(codes, matrix.rows, matrix.cols, reader.integer_bits());
+  const BytePlanes planes =
+      LayOutPlanes(host.codes, matrix.rows, matrix.cols, reader.integer_bits());
   matrix.form = planes.form;
   KINGLET_ASSIGN_OR_RETURN(matrix.low, Upload(planes.low));
   if (!planes.high.empty()) {
     KINGLET_ASSIGN_OR_RETURN(matrix.high, Upload(planes.high));
   }
-  KINGLET_ASSIGN_OR_RETURN(matrix.scales, Constants(std::span<const float>(scales)));
+  KINGLET_ASSIGN_OR_RETURN(matrix.scales, Constants(std::span<const float>(host.scales)));
   laid_out_.insert(id);
   integers_[id] = matrix;
   return matrix;

@@ -80,6 +80,16 @@ class WeightStore {
   uint64_t bytes_ = 0;
 };
 
+// A quantised matrix in the host's memory.
+struct HostIntegers {
+  uint64_t cols;
+  std::vector<int16_t> codes;  // [rows, cols]
+  std::vector<float> scales;   // [rows]
+  const int16_t* Row(uint64_t row) const { return codes.data() + row * cols; }
+};
+// REQUIRES: WeightStore::HasIntegers of the tensor.
+HostIntegers IntegersOf(const TensorView& tensor);
+
 // The planes of a ByteMatrix in the host's memory.
 struct BytePlanes {
   ByteForm form;

@@ -25,7 +25,7 @@ TEST(CudaShortProducts, EqualSumsOfProducts) {
       digits.Set(i, code);
       sum += int64_t{w[i]} * code;
     }
-    const EightShorts eight = EightShorts::Load(w);
+    const EightShorts eight = LoadAligned<EightShorts>(w);
     const EightDigits x = EightDigits::Load(digits, 0);
     const int32_t found = bytes ? Product<true>(eight, x) : Product<false>(eight, x);
     EXPECT_EQ(static_cast<uint32_t>(found), static_cast<uint32_t>(sum)) << trial;
