@@ -4,7 +4,7 @@
 // Products are tiles of bytes (byte_product.h). For the scores a tile has 16 slots and 8 heads: the
 // query of head h is in column h, with zeros where other heads' keys are, so that one product of
 // full rows serves 8 heads. For the weighted sums a tile has 16 columns of the values and 8 heads,
-// of which each column needs one. Results are those of AttendHead (attention.h), bit for bit.
+// of which each column needs one. Results are those of attention.h, bit for bit.
 #ifndef KINGLET_KERNELS_CUDA_ATTEND_LANES_H_
 #define KINGLET_KERNELS_CUDA_ATTEND_LANES_H_
 
@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "kernels/cuda/attention_head.h"
-#include "kernels/cuda/byte_matrix.h"
+#include "kernels/cuda/nine_bit_tiles.h"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/short_products.h"
 
@@ -21,7 +21,6 @@ namespace kinglet::cuda {
 
 // A work item is a lane. The attention's weights are not written.
 struct AttendLanes {
-  static constexpr uint32_t kAloneFromLanes = 1;
   static constexpr int32_t kLargestWeight = 255;  // code
   Attention attention;
 
@@ -29,8 +28,8 @@ struct AttendLanes {
   static bool Takes(const Attention& p, int64_t largest_weight) {
     return p.codes && p.key_row != 0 && p.value_row != 0 && p.positions.rows != nullptr &&
            !p.positions.of_heads && p.positions.constants == nullptr &&
-           p.positions.count == p.window && !p.of_source && !p.masks_token && !p.scores.wide &&
-           !p.weighted.wide && largest_weight <= kLargestWeight && p.key_size <= kSumTile;
+           p.positions.count == p.window && !p.of_source && !p.masks_token && p.fits_int32 &&
+           p.window <= kBlockThreads && largest_weight <= kLargestWeight && p.key_size <= kSumTile;
   }
   KINGLET_HOST_DEVICE uint32_t PaddedSlots() const {
     return DivideUp(attention.window, uint32_t{kTileDepth}) * kTileDepth;
@@ -108,18 +107,10 @@ class LaneAttention {
   // stores the token's own row in both. Its codes are `own` elements after a head's query.
   KINGLET_HOST_DEVICE void Load(const Place& ring, const NineBitRow& row, uint32_t size,
                                 uint32_t own, uint8_t* to) const {
-    struct alignas(8) Eight {
-      uint8_t bytes[8];
-    };
-    const uint8_t* const from = work_.At<uint8_t>(lane_, ring);
-    const uint64_t each = row.Bytes() / sizeof(Eight), filled = window_.filled * each;
-    block_.ForEach(p_.window * each, [&](uint64_t i) {
-      Eight eight{};
-      if (i < filled) eight = LoadAligned<Eight>(from + 8 * i);
-      memcpy(__builtin_assume_aligned(to + 8 * i, 8), &eight, sizeof eight);
-    });
+    uint8_t* const all = work_.At<uint8_t>(lane_, ring);
+    CopyRows(block_, row, all, window_.filled, p_.window, to);
     const uint64_t newest = window_.newest * row.Bytes();
-    uint8_t* const kept = work_.At<uint8_t>(lane_, ring) + newest;
+    uint8_t* const kept = all + newest;
     block_.ForEach(row.Bytes(), [&](uint64_t at) {
       const uint8_t byte = row.Byte(at, [&](uint64_t i) {
         const auto code = static_cast<uint32_t>(i);
@@ -155,21 +146,10 @@ class LaneAttention {
             PerThread<TileA> low, signs;
             PerThread<TileB> low_x, high_x;
             warp.EachThread([&](uint32_t thread, uint32_t reg) {
-#if KINGLET_CUDA_ON_DEVICE
-#pragma unroll
-#endif
-              for (uint32_t half = 0; half < 2; ++half) {
-                const uint8_t* const key =
-                    RowOf(keys_, row, tile * kTileRows + thread / 4 + 8 * half);
-                const uint32_t bits =
-                    LoadAligned<uint32_t>(key + row.SignByte(uint64_t{step} * kTileDepth));
-                for (uint32_t part = 0; part < 2; ++part) {
-                  const uint32_t column = 16 * part + thread % 4 * 4;
-                  low[reg].registers[half + 2 * part] =
-                      LoadAligned<uint32_t>(key + step * kTileDepth + column);
-                  signs[reg].registers[half + 2 * part] = SignBytes(bits >> column);
-                }
-              }
+              LoadNineBitTile(
+                  row, step, thread,
+                  [&](uint32_t i) { return RowOf(keys_, row, tile * kTileRows + i); }, low[reg],
+                  signs[reg]);
               for (uint32_t part = 0; part < 2; ++part) {
                 const uint32_t column = step * kTileDepth + 16 * part + thread % 4 * 4;
                 const bool is_own = column / p_.key_size == heads + thread / 4;

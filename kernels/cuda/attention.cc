@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <utility>
@@ -22,18 +21,6 @@
 
 namespace kinglet::cuda {
 namespace {
-
-// The heads of longer windows are divided among thread blocks.
-constexpr uint32_t kLongWindow = 256;
-
-static_assert(AttendHead::kThreads == kBlockThreads);
-
-constexpr bool AreAligned(std::initializer_list<uint64_t> lengths) {
-  for (const uint64_t length : lengths) {
-    if (length % kCodesTogether != 0) return false;
-  }
-  return true;
-}
 
 // The arguments that both kinds of attention have in common. `keys` and `values` are the buffers of
 // head 0; the caller sets the strides, and moves `keys` and `values` if head 0 begins elsewhere.
@@ -70,20 +57,14 @@ Result<Attention> CommonOf(const Op& op, BufferId query, BufferId keys, BufferId
   made.query_scale = query_buffer.quantiser->scale;
   made.content_scale = query_buffer.quantiser->scale * key_buffer.quantiser->scale;
   made.value_scale = of_weights.scale * value_buffer.quantiser->scale;
-  made.scores.wide = !SumFitsInt32(op.key_size, LargestCode(*query_buffer.quantiser),
-                                   LargestCode(*key_buffer.quantiser));
-  made.weighted.wide =
-      !SumFitsInt32(op.window, LargestCode(of_weights), LargestCode(*value_buffer.quantiser));
+  made.fits_int32 =
+      SumFitsInt32(op.key_size, LargestCode(*query_buffer.quantiser),
+                   LargestCode(*key_buffer.quantiser)) &&
+      SumFitsInt32(op.window, LargestCode(of_weights), LargestCode(*value_buffer.quantiser));
   return made;
 }
 
 std::vector<Node> NodesOf(const Attention& attention, Binder& binder) {
-  if (attention.window <= kLongWindow) {
-    const AttendHead attend = {attention};
-    Node node = MakeNode(attend);
-    if (!attend.FitWarps()) node.alone_from_lanes = UINT32_MAX;
-    return {node};
-  }
   const Place scores = binder.TemporaryOfNode<float>(uint64_t{attention.heads} * attention.window);
   return {MakeNode(ScoreSlots{{attention, scores}}), MakeNode(WeighValues{{attention, scores}})};
 }
@@ -165,11 +146,6 @@ Nodes BindOp(const WindowAttention& op, Binder& binder) {
     made.masked_token = op.masked->token;
     made.tokens = binder.At(op.masked->tokens);
   }
-  if (made.key_row != 0 && made.scores.wide) {
-    return binder.Refuse("scores of at most 31 bits if keys have 9", "longer scores");
-  }
-  made.scores.aligned = AreAligned({op.key_size});
-  made.weighted.aligned = AreAligned({uint64_t{op.heads} * op.key_size, op.value_size});
   KINGLET_ASSIGN_OR_RETURN(
       made.positions,
       std::visit(Overloaded{[](std::monostate) -> Result<PositionRows> { return PositionRows(); },
@@ -203,8 +179,6 @@ Nodes BindOp(const SourceAttention& op, Binder& binder) {
   made.keys = made.keys.Plus(key_at * bytes);
   made.values = made.values.Plus(value_at * bytes);
   made.key_stride = made.value_stride = stride;
-  made.scores.aligned = AreAligned({stride, key_at, op.key_size});
-  made.weighted.aligned = AreAligned({stride, value_at, op.value_size});
   return NodesOf(made, binder);
 }
 

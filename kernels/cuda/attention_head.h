@@ -1,8 +1,8 @@
 // One head of attention (attention.h): where its slots are in memory, its scores, weights and
-// weighted sum, computed by a thread block or a warp. C++17.
+// weighted sum, computed by a thread block. C++17.
 //
-// Groups of threads compute dot products (dots.h); for the weighted sum of codes a thread has a few
-// columns of every n-th slot. Sums of codes are integers, exact in any order. Sums of floats and of
+// Half warps compute dot products (dots.h); for the weighted sum of codes a thread has a
+// column of every n-th slot. Sums of codes are integers, exact in any order. Sums of floats and of
 // exponentials follow rule 4 of docs/NUMERICS.md (sums.h).
 #ifndef KINGLET_KERNELS_CUDA_ATTENTION_HEAD_H_
 #define KINGLET_KERNELS_CUDA_ATTENTION_HEAD_H_
@@ -23,15 +23,15 @@ namespace kinglet::cuda {
 // newest slot. The last row is for distance 0. Distances beyond the first row use the first row.
 struct PositionRows {
   const float* rows = nullptr;  // [count, heads or 1, key_size]; null without positions
-  // The rows are columns, [key_size, count], without heads. A thread computes the term of a slot
-  // (RealDots does so for keys below kShortSum), so neighbouring threads read neighbouring floats.
+  // The rows are columns, [key_size, count], without heads, of keys below kShortSum: a thread
+  // computes the term of a slot, so neighbouring threads read neighbouring floats.
   bool in_columns = false;
   const float* constants = nullptr;  // [count, heads], or null
   uint32_t count = 0;
   bool of_heads = false;  // each head has rows of its own
 };
 
-// Arguments of all three nodes. Queries, keys and values are all floats or all 16-bit codes, but
+// Arguments of both nodes. Queries, keys and values are all floats or all 16-bit codes, but
 // keys and values may be codes of 9 bits instead.
 struct Attention {
   Place query;    // of head 0: q, and for windows the token's own k and v after q
@@ -58,8 +58,8 @@ struct Attention {
   bool restarts;     // WindowAttention::restarts
   bool masks_token;  // WindowAttention::masked
   uint32_t masked_token;
-  Place tokens;               // with masks_token: [window] of uint32
-  CodeRows scores, weighted;  // the products of codes with keys, and with values
+  Place tokens;     // with masks_token: [window] of uint32
+  bool fits_int32;  // every sum of codes fits 32 bits
 
   static constexpr uint32_t kValueColumns =
       64;  // columns of floats whose chains are kept at a time
@@ -68,24 +68,40 @@ struct Attention {
   KINGLET_HOST_DEVICE uint64_t QueryBytes() const {
     return SharedMemory::Bytes<float>(key_size) + SharedMemory::Bytes<int16_t>(key_size);
   }
-  // How many partial sums of a weighted sum of codes `threads` threads leave in shared memory.
-  KINGLET_HOST_DEVICE uint64_t PartialSums(uint32_t threads) const {
-    const uint32_t least = threads * kCodesTogether;
-    return value_size > least ? value_size : least;
+  // How many partial sums of a weighted sum of codes are in shared memory.
+  KINGLET_HOST_DEVICE uint64_t PartialSums() const {
+    return value_size > kBlockThreads ? value_size : kBlockThreads;
   }
-  // Bytes of shared memory that Weigh takes with `threads` threads.
-  KINGLET_HOST_DEVICE uint64_t WeighBytes(uint32_t threads) const {
-    const uint64_t sums = codes ? SharedMemory::Bytes<int16_t>(window) +
-                                      SharedMemory::Bytes<int64_t>(PartialSums(threads))
-                                : SharedMemory::Bytes<float>(SumChains(window) * kValueColumns);
-    return SharedMemory::Bytes<float>(LargestParts(threads)) +
+  // Bytes of shared memory that Weigh takes.
+  KINGLET_HOST_DEVICE uint64_t WeighBytes() const {
+    const uint64_t sums =
+        codes ? SharedMemory::Bytes<int16_t>(window) + SharedMemory::Bytes<int64_t>(PartialSums())
+              : SharedMemory::Bytes<float>(SumChains(window) * kValueColumns);
+    return SharedMemory::Bytes<float>(window) + SharedMemory::Bytes<float>(kLargestParts) +
            SharedMemory::Bytes<float>(BlockSumFloats(window)) + sums;
   }
 };
 
+// Block-wide: stores n codes as codes [first, first + n) of a row; both are multiples of 8.
+KINGLET_HOST_DEVICE inline void StoreNineBits(const Block& block, const int16_t* codes, uint64_t n,
+                                              const NineBitRow& layout, uint64_t first,
+                                              uint8_t* row) {
+  block.ForEach(NineBitRow::PartBytes(n), [&](uint64_t k) {
+    const uint64_t at = layout.PartByteAt(first, n, k);
+    row[at] = layout.Byte(at, [=](uint64_t i) { return codes[i - first]; });
+  });
+}
+// Block-wide: stores the zeros after a row's codes, whose number is a multiple of 8.
+KINGLET_HOST_DEVICE inline void PadNineBits(const Block& block, const NineBitRow& layout,
+                                            uint8_t* row) {
+  const uint64_t n = layout.Padded() - layout.count;
+  if (n == 0) return;
+  block.ForEach(NineBitRow::PartBytes(n),
+                [&](uint64_t k) { row[layout.PartByteAt(layout.count, n, k)] = 0; });
+}
+
 // A head of a lane, and where its slots are in memory. Slots are window slots unless named ring
-// slots.
-template <class T>
+// slots. Elements of type T are floats or codes (Attention::codes).
 struct AttentionHead {
   const Attention& p;
   const Work& work;
@@ -112,12 +128,15 @@ struct AttentionHead {
   KINGLET_HOST_DEVICE bool HoldsStart(uint32_t s) const {
     return p.start != nullptr && s < window.FirstFilled();
   }
+  template <class T>
   KINGLET_HOST_DEVICE const T* Query() const {
     return work.At<T>(lane, p.query) + uint64_t{head} * p.query_stride;
   }
+  template <class T>
   KINGLET_HOST_DEVICE T* KeyInRing(uint32_t s) const {
     return work.At<T>(lane, p.keys) + RingHead(s) * p.key_stride;
   }
+  template <class T>
   KINGLET_HOST_DEVICE T* ValueInRing(uint32_t s) const {
     return work.At<T>(lane, p.values) + RingHead(s) * p.value_stride;
   }
@@ -130,18 +149,25 @@ struct AttentionHead {
   KINGLET_HOST_DEVICE const uint8_t* StartRow() const {
     return static_cast<const uint8_t*>(p.start);
   }
-  KINGLET_HOST_DEVICE NineBitCodes KeyCodes(uint32_t s) const {
-    return {{p.key_row}, HoldsStart(s) ? StartRow() : KeyRow(s), uint64_t{head} * p.key_size};
+  // Of codes: code i of the head's key of slot s, and of its value.
+  KINGLET_HOST_DEVICE int32_t KeyCode(uint32_t s, uint32_t i) const {
+    if (p.key_row == 0) return Key<int16_t>(s)[i];
+    const NineBitRow row{p.key_row};
+    return row.Code(HoldsStart(s) ? StartRow() : KeyRow(s), uint64_t{head} * p.key_size + i);
   }
-  KINGLET_HOST_DEVICE NineBitCodes ValueCodes(uint32_t s) const {
-    return {{p.value_row}, HoldsStart(s) ? StartRow() : ValueRow(s), uint64_t{head} * p.value_size};
+  KINGLET_HOST_DEVICE int32_t ValueCode(uint32_t s, uint32_t i) const {
+    if (p.value_row == 0) return Value<int16_t>(s)[i];
+    const NineBitRow row{p.value_row};
+    return row.Code(HoldsStart(s) ? StartRow() : ValueRow(s), uint64_t{head} * p.value_size + i);
   }
+  template <class T>
   KINGLET_HOST_DEVICE const T* Key(uint32_t s) const {
     if (HoldsStart(s)) return static_cast<const T*>(p.start) + uint64_t{head} * p.key_size;
-    return KeyInRing(s);
+    return KeyInRing<T>(s);
   }
+  template <class T>
   KINGLET_HOST_DEVICE const T* Value(uint32_t s) const {
-    if (!HoldsStart(s)) return ValueInRing(s);
+    if (!HoldsStart(s)) return ValueInRing<T>(s);
     return static_cast<const T*>(p.start) + uint64_t{p.heads} * p.key_size +
            uint64_t{head} * p.value_size;
   }
@@ -175,37 +201,38 @@ KINGLET_HOST_DEVICE inline float RealOf(int16_t code, float scale) {
 // Block-wide: scores[s] of the visible slots s in [begin, end). The thread block that has the
 // newest slot also stores the token's own key and value in the ring. Takes QueryBytes() of shared
 // memory.
-template <class T, class Team>
-KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, const Team& block, uint32_t begin,
-                               uint32_t end, SharedMemory& shared, float* scores) {
+KINGLET_HOST_DEVICE inline void Score(const AttentionHead& of, const Block& block, uint32_t begin,
+                                      uint32_t end, SharedMemory& shared, float* scores) {
   const Attention& p = of.p;
   float* const q = shared.Take<float>(p.key_size);
   int16_t* const q_codes = shared.Take<int16_t>(p.key_size);
-  const T* const own = of.Query();
   const bool stores = !p.of_source && end == p.window;
-  block.ForEach(stores ? uint64_t{2} * p.key_size + p.value_size : p.key_size, [&](uint64_t i) {
-    const T element = own[i];
-    if (i < p.key_size) {
-      q[i] = RealOf(element, p.query_scale);
-      if (p.codes) q_codes[i] = static_cast<int16_t>(element);
-    } else if (i < 2 * p.key_size) {
-      if (p.key_row == 0) of.KeyInRing(p.window - 1)[i - p.key_size] = element;
-    } else if (p.value_row == 0) {
-      of.ValueInRing(p.window - 1)[i - 2 * p.key_size] = element;
-    }
+  const uint32_t newest = p.window - 1;
+  WithElements(p.codes, [&](auto zero) {
+    using T = decltype(zero);
+    const T* const own = of.Query<T>();
+    block.ForEach(stores ? uint64_t{2} * p.key_size + p.value_size : p.key_size, [&](uint64_t i) {
+      const T element = own[i];
+      if (i < p.key_size) {
+        q[i] = RealOf(element, p.query_scale);
+        if (p.codes) q_codes[i] = static_cast<int16_t>(element);
+      } else if (i < 2 * p.key_size) {
+        if (p.key_row == 0) of.KeyInRing<T>(newest)[i - p.key_size] = element;
+      } else if (p.value_row == 0) {
+        of.ValueInRing<T>(newest)[i - 2 * p.key_size] = element;
+      }
+    });
   });
-  if constexpr (std::is_same_v<T, int16_t>) {
-    const uint32_t newest = p.window - 1;
-    if (stores && p.key_row != 0) {
-      StoreNineBits(block, own + p.key_size, p.key_size, {p.key_row},
-                    uint64_t{of.head} * p.key_size, of.KeyRow(newest));
-      if (of.head == 0) PadNineBits(block, {p.key_row}, of.KeyRow(newest));
-    }
-    if (stores && p.value_row != 0) {
-      StoreNineBits(block, own + 2 * p.key_size, p.value_size, {p.value_row},
-                    uint64_t{of.head} * p.value_size, of.ValueRow(newest));
-      if (of.head == 0) PadNineBits(block, {p.value_row}, of.ValueRow(newest));
-    }
+  const int16_t* const own_codes = of.Query<int16_t>();
+  if (stores && p.key_row != 0) {
+    StoreNineBits(block, own_codes + p.key_size, p.key_size, {p.key_row},
+                  uint64_t{of.head} * p.key_size, of.KeyRow(newest));
+    if (of.head == 0) PadNineBits(block, {p.key_row}, of.KeyRow(newest));
+  }
+  if (stores && p.value_row != 0) {
+    StoreNineBits(block, own_codes + 2 * p.key_size, p.value_size, {p.value_row},
+                  uint64_t{of.head} * p.value_size, of.ValueRow(newest));
+    if (of.head == 0) PadNineBits(block, {p.value_row}, of.ValueRow(newest));
   }
   // Every head's thread block gets the newest slot's token from the lane; the first head's thread
   // block stores it in the ring.
@@ -222,17 +249,18 @@ KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, const Team& block, ui
   if (positions.in_columns) {
     block.ForEach(count, [&](uint64_t i) {
       const float* const column = positions.rows + of.PositionRow(slot(i));
-      to[i] = ThreadSum(p.key_size, [&](float sum, uint64_t k) {
+      to[i] = ChainSum(p.key_size, 0, [&](float sum, uint64_t k) {
         return fmaf(q[k], column[k * positions.count], sum);
       });
     });
   } else if (has_positions) {
-    RealDots(
-        block, count, p.key_size, q,
-        [&](uint64_t i) {
-          const uint64_t row = of.PositionRow(slot(i));
-          return positions.rows + (positions.of_heads ? row * p.heads + of.head : row) * p.key_size;
-        },
+    const auto row_of = [&](uint64_t i) {
+      const uint64_t row = of.PositionRow(slot(i));
+      return positions.rows + (positions.of_heads ? row * p.heads + of.head : row) * p.key_size;
+    };
+    BlockRowSums(
+        block, count, p.key_size,
+        [&](float sum, uint64_t i, uint64_t k) { return fmaf(q[k], row_of(i)[k], sum); },
         [&](uint64_t i, float dot) {
           if (positions.constants != nullptr) {
             dot += positions.constants[of.PositionRow(slot(i)) * p.heads + of.head];
@@ -244,50 +272,46 @@ KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, const Team& block, ui
     const float score = (content + (has_positions ? to[i] : 0.0f)) * p.scale;
     to[i] = of.IsMasked(slot(i)) ? kMaskedTokenScore : score;
   };
-  const auto key = [&](uint64_t i) { return of.Key(slot(i)); };
-  if constexpr (std::is_same_v<T, float>) {
-    RealDots(block, count, p.key_size, q, key, finish);
+  if (!p.codes) {
+    BlockRowSums(
+        block, count, p.key_size,
+        [&](float sum, uint64_t i, uint64_t k) {
+          return fmaf(q[k], of.Key<float>(slot(i))[k], sum);
+        },
+        finish);
   } else {
-    const auto scaled = [&](uint64_t i, auto sum) {
-      finish(i, static_cast<float>(sum) * p.content_scale);
-    };
-    if (p.key_row != 0) {
-      return CodeDots<int32_t>(
-          block, count, p.key_size, true, q_codes, [&](uint64_t i) { return of.KeyCodes(slot(i)); },
-          scaled);
-    }
-    CodeDots(block, count, p.key_size, p.scores, q_codes, key, scaled);
+    BlockRowIntegers(
+        block, count, p.key_size,
+        [&](uint64_t i, uint64_t k) {
+          return int32_t{q_codes[k]} * of.KeyCode(slot(i), static_cast<uint32_t>(k));
+        },
+        [&](uint64_t i, int64_t sum) { finish(i, static_cast<float>(sum) * p.content_scale); });
   }
 }
 
 // Block-wide: out[begin, begin + columns) = the sum of codes[s] * value over the visible slots.
-// Each thread has kCount columns of every `parts`-th slot. `sums`: shared memory of
-// p.PartialSums().
-template <class Sum, uint32_t kCount, class Team>
-KINGLET_HOST_DEVICE void WeighCodes(const AttentionHead<int16_t>& of, const Team& block,
-                                    uint32_t begin, uint32_t columns, const int16_t* codes,
-                                    Sum* sums) {
+// Each thread has a column of every `parts`-th slot. `sums`: shared memory of p.PartialSums().
+KINGLET_HOST_DEVICE inline void WeighCodes(const AttentionHead& of, const Block& block,
+                                           uint32_t begin, uint32_t columns, const int16_t* codes,
+                                           int64_t* sums) {
   // Neighbouring threads read neighbouring columns.
-  const uint32_t groups = (columns + kCount - 1) / kCount;
-  const uint32_t most = block.threads() / groups;
+  const uint32_t most = block.threads() / columns;
   const uint32_t parts = most == 0 ? 1 : most;
-  block.ForEach(uint64_t{groups} * parts, [&](uint64_t i) {
+  block.ForEach(uint64_t{columns} * parts, [&](uint64_t i) {
     // A GPU takes ten times as long for a 64-bit division.
     const auto item = static_cast<uint32_t>(i);
-    const uint32_t column = item % groups * kCount, part = item / groups;
-    Sum own[kCount]{};
+    const uint32_t column = begin + item % columns;
+    int64_t sum = 0;
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll 4
 #endif
-    for (uint32_t s = of.first + part; s < of.count; s += parts) {
-      const auto value = of.p.value_row != 0 ? LoadCodes<kCount>(of.ValueCodes(s), begin + column)
-                                             : LoadCodes<kCount>(of.Value(s), begin + column);
-      for (uint32_t c = 0; c < kCount; ++c) own[c] += static_cast<Sum>(codes[s]) * value.codes[c];
+    for (uint32_t s = of.first + item / columns; s < of.count; s += parts) {
+      sum += codes[s] * of.ValueCode(s, column);
     }
-    for (uint32_t c = 0; c < kCount; ++c) sums[uint64_t{part} * columns + column + c] = own[c];
+    sums[item] = sum;
   });
   block.ForEach(columns, [&](uint64_t column) {
-    Sum total = 0;
+    int64_t total = 0;
     for (uint32_t part = 0; part < parts; ++part) total += sums[part * columns + column];
     of.Out()[begin + column] = static_cast<float>(total) * of.p.value_scale;
   });
@@ -296,10 +320,9 @@ KINGLET_HOST_DEVICE void WeighCodes(const AttentionHead<int16_t>& of, const Team
 // Block-wide: out[begin, begin + columns) for floats, by rule 4 over the complete window; invisible
 // slots take part with weight 0. Each thread computes a chain of a column. `chains`: shared memory
 // of SumChains(count) * kValueColumns floats.
-template <class Team>
-KINGLET_HOST_DEVICE void WeighFloats(const AttentionHead<float>& of, const Team& block,
-                                     uint32_t begin, uint32_t columns, const float* weights,
-                                     float* chains) {
+KINGLET_HOST_DEVICE inline void WeighFloats(const AttentionHead& of, const Block& block,
+                                            uint32_t begin, uint32_t columns, const float* weights,
+                                            float* chains) {
   const uint64_t count = SumChains(of.count);
   for (uint32_t done = 0; done < columns; done += Attention::kValueColumns) {
     const uint32_t n = Least(columns - done, uint32_t{Attention::kValueColumns});
@@ -308,7 +331,7 @@ KINGLET_HOST_DEVICE void WeighFloats(const AttentionHead<float>& of, const Team&
       const uint32_t column = begin + done + item % n;
       chains[item] = ChainSum(of.count, item / n, [&](float sum, uint64_t s) {
         const auto at = static_cast<uint32_t>(s);
-        return fmaf(weights[s], at < of.first ? 0.0f : of.Value(at)[column], sum);
+        return fmaf(weights[s], at < of.first ? 0.0f : of.Value<float>(at)[column], sum);
       });
     });
     block.ForEach(n, [&](uint64_t column) {
@@ -328,14 +351,13 @@ KINGLET_HOST_DEVICE void WeighFloats(const AttentionHead<float>& of, const Team&
 }
 
 // Block-wide: out[begin, begin + columns) from the scores of all visible slots; with `writes` the
-// head's weights, too. `weights` is shared memory for the window, and may be `scores`. Takes
-// WeighBytes() more shared memory.
-template <class T, class Team>
-KINGLET_HOST_DEVICE void Weigh(const AttentionHead<T>& of, const Team& block, const float* scores,
-                               float* weights, uint32_t begin, uint32_t columns, bool writes,
-                               SharedMemory& shared) {
+// head's weights, too. Takes WeighBytes() of shared memory.
+KINGLET_HOST_DEVICE inline void Weigh(const AttentionHead& of, const Block& block,
+                                      const float* scores, uint32_t begin, uint32_t columns,
+                                      bool writes, SharedMemory& shared) {
   const Attention& p = of.p;
-  float* const parts = shared.Take<float>(LargestParts(block.threads()));
+  float* const weights = shared.Take<float>(p.window);
+  float* const parts = shared.Take<float>(kLargestParts);
   float* const chains = shared.Take<float>(BlockSumFloats(p.window));
   const uint32_t first = of.first, count = of.count;
   const float largest = BlockLargest(block, count - first, true, parts,
@@ -351,21 +373,11 @@ KINGLET_HOST_DEVICE void Weigh(const AttentionHead<T>& of, const Team& block, co
     if (writes) kept[s] = weights[s];
     if (p.codes) codes[s] = p.rounding(weights[s]);
   });
-  if constexpr (std::is_same_v<T, float>) {
+  if (!p.codes) {
     float* const sums = shared.Take<float>(SumChains(p.window) * Attention::kValueColumns);
     WeighFloats(of, block, begin, columns, weights, sums);
   } else {
-    int64_t* const sums = shared.Take<int64_t>(p.PartialSums(block.threads()));
-    int32_t* const narrow = reinterpret_cast<int32_t*>(sums);
-    if (p.weighted.wide && p.weighted.aligned) {
-      WeighCodes<int64_t, kCodesTogether>(of, block, begin, columns, codes, sums);
-    } else if (p.weighted.wide) {
-      WeighCodes<int64_t, 1>(of, block, begin, columns, codes, sums);
-    } else if (p.weighted.aligned) {
-      WeighCodes<int32_t, kCodesTogether>(of, block, begin, columns, codes, narrow);
-    } else {
-      WeighCodes<int32_t, 1>(of, block, begin, columns, codes, narrow);
-    }
+    WeighCodes(of, block, begin, columns, codes, shared.Take<int64_t>(p.PartialSums()));
   }
 }
 

@@ -40,7 +40,6 @@ struct TileLayer {
 
 // A work item is a tile of lanes.
 struct BetweenAttentions {
-  static constexpr uint32_t kAloneFromLanes = 1;
   static constexpr uint32_t kStreamTiles = 4, kLanes = kStreamTiles * kTileStreams;
 
   const TileLayer* before;  // in device memory; null before the first layer

@@ -145,31 +145,27 @@ class StackBinder {
   IntegerProduct ProductAt(const Layer& layer, size_t node) const {
     return ArgumentsOf<IntegerProduct>(bound_[layer.first + node].back());
   }
-  // The attention of a layer, if its window is short enough for one node.
-  std::optional<Attention> AttentionOf(const Layer& layer) const {
-    const std::vector<Node>& nodes = bound_[layer.first + Layer::kAttention];
-    if (nodes.size() != 1 || !IsKind<AttendHead>(nodes[0])) return {};
-    return ArgumentsOf<AttendHead>(nodes[0]).attention;
+  Attention AttentionOf(const Layer& layer) const {
+    return ArgumentsOf<ScoreSlots>(bound_[layer.first + Layer::kAttention].front()).attention;
   }
 
   // The shape of a layer that a stack can run.
   std::optional<StackShape> ShapeOf(const Layer& layer) const {
-    const std::optional<Attention> attention = AttentionOf(layer);
-    const bool is_known =
-        attention && attention->codes && attention->key_row != 0 && attention->value_row != 0 &&
-        !attention->scores.wide && !attention->weighted.wide && !attention->restarts &&
-        !attention->masks_token && std::holds_alternative<SlotColumns>(layer.attention->positions);
+    const Attention attention = AttentionOf(layer);
+    const bool is_known = attention.codes && attention.key_row != 0 && attention.value_row != 0 &&
+                          attention.fits_int32 && !attention.restarts && !attention.masks_token &&
+                          std::holds_alternative<SlotColumns>(layer.attention->positions);
     if (!is_known) return {};
     StackShape shape{};
-    for (shape.blocks = std::min(kMostBlocks, attention->heads);
-         attention->heads % shape.blocks != 0;) {
+    for (shape.blocks = std::min(kMostBlocks, attention.heads);
+         attention.heads % shape.blocks != 0;) {
       --shape.blocks;
     }
     shape.width = binder_.Count(layer.residual());
-    shape.heads = attention->heads / shape.blocks;
-    shape.key_size = attention->key_size;
-    shape.value_size = attention->value_size;
-    shape.window = attention->window;
+    shape.heads = attention.heads / shape.blocks;
+    shape.key_size = attention.key_size;
+    shape.value_size = attention.value_size;
+    shape.window = attention.window;
     shape.units = static_cast<uint32_t>(DivideUp(RowsOf(layer.up->weight), uint64_t{shape.blocks}));
     shape.bytes = LargestCode(QuantiserOf(layer.units->codes)) <= kLargestUnit;
     const bool fits = shape.width <= kBlockThreads && shape.window <= kBlockThreads &&
@@ -259,7 +255,7 @@ class StackBinder {
   // Appends the attention's parts of a layer.
   void AddAttention(const Layer& layer, std::vector<std::byte>& parts) const {
     const Host host(binder_);
-    const Attention attention = *AttentionOf(layer);
+    const Attention attention = AttentionOf(layer);
     const AttentionPart at(shape_);
     AttentionNumbers numbers{};
     numbers.epsilon = static_cast<float>(layer.norm->epsilon);
@@ -319,7 +315,7 @@ class StackBinder {
 
   template <class Shape>
   Result<std::optional<Node>> BindAs(const Shape& shape) {
-    const Attention attention = *AttentionOf(layers_[0]);
+    const Attention attention = AttentionOf(layers_[0]);
     DecoderStack<Shape> stack{};
     stack.shape = shape;
     stack.layers = static_cast<uint32_t>(layers_.size());
@@ -356,10 +352,10 @@ class StackBinder {
   }
   // The attention of all heads of a lane, if AttendLanes can run it.
   std::optional<Node> AttentionOfLanes(const Layer& layer) const {
-    const std::optional<Attention> attention = AttentionOf(layer);
+    const Attention attention = AttentionOf(layer);
     const std::optional<ActivationQuantiser>& weights = layer.attention->weights_quantiser;
-    if (!attention || !weights || !AttendLanes::Takes(*attention, LargestCode(*weights))) return {};
-    const AttendLanes node = {*attention};
+    if (!weights || !AttendLanes::Takes(attention, LargestCode(*weights))) return {};
+    const AttendLanes node = {attention};
     if (node.SharedBytes() > device_.SharedBytesOfBlock()) return {};
     return MakeNode(node);
   }

@@ -24,11 +24,6 @@
 #else
 #define KINGLET_CUDA_ON_DEVICE 0
 #endif
-#if defined(__CUDACC__)
-#define KINGLET_NOINLINE __noinline__
-#else
-#define KINGLET_NOINLINE
-#endif
 
 namespace kinglet::cuda {
 
@@ -210,45 +205,10 @@ class Block {
   Order order_;
 };
 
-// One warp as a thread block of its own: its 32 threads run the block-wide functions
-// (ForEach, EachWarp, and functions made of these, whose parameter is a `Team`), and a barrier is
-// the warp's (__syncwarp), which costs a few cycles. Constructed by every thread of the warp.
-class WarpTeam {
- public:
-  // `shared`: this warp's part of the thread block's shared memory.
-  KINGLET_HOST_DEVICE WarpTeam(std::byte* shared, Order order) : shared_(shared), order_(order) {}
-
-  KINGLET_HOST_DEVICE uint32_t threads() const { return kWarpThreads; }
-  KINGLET_HOST_DEVICE uint32_t warps() const { return 1; }
-  KINGLET_HOST_DEVICE std::byte* shared() const { return shared_; }
-  template <class F>
-  KINGLET_HOST_DEVICE void ForEach(uint64_t n, const F& f) const {
-#if KINGLET_CUDA_ON_DEVICE
-    for (uint64_t i = threadIdx.x % kWarpThreads; i < n; i += kWarpThreads) f(i);
-    __syncwarp();
-#else
-    for (uint64_t i = 0; i < n; ++i) f(order_ == Order::kForward ? i : n - 1 - i);
-#endif
-  }
-  template <class F>
-  KINGLET_HOST_DEVICE void EachWarp(const F& f) const {
-    f(Warp(0));
-#if KINGLET_CUDA_ON_DEVICE
-    __syncwarp();
-#endif
-  }
-
- private:
-  std::byte* shared_;
-  Order order_;
-};
-
-// Hands out the shared memory of a thread block or a warp. Each SharedMemory object starts at the
-// beginning.
+// Hands out the shared memory of a thread block. Each SharedMemory object starts at the beginning.
 class SharedMemory {
  public:
-  template <class Team>
-  KINGLET_HOST_DEVICE explicit SharedMemory(const Team& team) : next_(team.shared()) {}
+  KINGLET_HOST_DEVICE explicit SharedMemory(const Block& block) : next_(block.shared()) {}
   // n elements, aligned to 16 bytes.
   template <class T>
   KINGLET_HOST_DEVICE T* Take(uint64_t n) {

@@ -37,9 +37,6 @@ Nodes BindOp(const CacheWeights& op, Binder& binder) {
     const ActivationQuantiser& of_hidden = *binder.plan.buffer(op.hidden).quantiser;
     const ActivationQuantiser& of_keys = *binder.plan.buffer(op.keys).quantiser;
     pairs.product_scale = of_hidden.scale * of_keys.scale;
-    pairs.rows.wide =
-        !SumFitsInt32(pairs.hidden.count, LargestCode(of_hidden), LargestCode(of_keys));
-    pairs.rows.aligned = pairs.hidden.count % kCodesTogether == 0;
   }
   return std::vector<Node>{MakeNode(CacheProducts{pairs}), MakeNode(CacheTotal{{}, pairs})};
 }

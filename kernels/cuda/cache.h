@@ -4,9 +4,9 @@
 //   total = sum of the weights
 //
 // CacheProducts divides a lane's pairs among thread blocks, so several multiprocessors read its
-// keys at once; groups of threads compute the dot products (dots.h). CacheTotal then takes one
-// thread block per lane. Products of codes are integers and exact; sums of floats follow rule 4 of
-// docs/NUMERICS.md.
+// keys at once. Tensor cores multiply keys of 9 bits (nine_bit_tiles.h), half warps any other keys
+// (dots.h). CacheTotal then takes one thread block per lane. Products of codes are integers and
+// exact; sums of floats follow rule 4 of docs/NUMERICS.md.
 #ifndef KINGLET_KERNELS_CUDA_CACHE_H_
 #define KINGLET_KERNELS_CUDA_CACHE_H_
 
@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/dots.h"
+#include "kernels/cuda/nine_bit_tiles.h"
 #include "kernels/cuda/node.h"
 #include "kernels/cuda/sums.h"
 #include "kernels/functions.h"
@@ -29,7 +30,6 @@ struct Keys {
 
 // Stores the pair of the hidden state before this token, and the token, in its ring slot.
 struct AppendToCache : ByLane {
-  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Vector hidden;
   Keys keys;
   Place tokens;  // [capacity] of uint32
@@ -70,73 +70,118 @@ struct CacheArguments {
   uint64_t first_position;
   float theta;
   float product_scale;  // for codes: what a product of two codes is multiplied by
-  CodeRows rows;        // for codes: how hidden state and keys are multiplied
 
+  // For codes: the weight before the softmax, from the sum of the products of codes.
+  KINGLET_HOST_DEVICE float WeightOf(float sum) const { return theta * (sum * product_scale); }
   // How many pairs take part.
   KINGLET_HOST_DEVICE uint32_t Stored(const Lane& lane) const {
     return CachePairs(lane.position, capacity, first_position);
   }
 };
 
-// weights[i] = theta * (hidden . key[i]). A work item is PairsOfItem pairs of a lane. Shared
+// weights[i] = theta * (hidden . key[i]). A work item is kPairsOfItem pairs of a lane. Shared
 // memory: the hidden state.
 struct CacheProducts {
-  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   CacheArguments pairs;
 
-  KINGLET_HOST_DEVICE static uint32_t PairsOfItem(uint32_t lanes) {
-    return lanes < kManyLanes ? 32 : 128;
+  static constexpr uint32_t kPairsOfItem = 128;
+  KINGLET_HOST_DEVICE uint32_t Parts() const {
+    return DivideUp(pairs.capacity, uint32_t{kPairsOfItem});
   }
-  KINGLET_HOST_DEVICE uint32_t Parts(uint32_t lanes) const {
-    return DivideUp(pairs.capacity, PairsOfItem(lanes));
-  }
-  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const {
-    return lanes * Parts(lanes);
-  }
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const { return lanes * Parts(); }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
+    if (pairs.keys.nine_bits) return 2 * NineBitRow{pairs.hidden.count}.Padded();
     return pairs.hidden.codes ? SharedMemory::Bytes<int16_t>(pairs.hidden.count)
                               : SharedMemory::Bytes<float>(pairs.hidden.count);
   }
 };
 
 namespace internal {
+
+// Block-wide: weights[first, first + count) where keys, and so the hidden state's codes q, have 9
+// bits. A tile of bytes is 16 keys and the columns q >> 1 and q & 1.
+KINGLET_HOST_DEVICE inline void MultiplyNineBitKeys(const CacheArguments& pairs, const Work& work,
+                                                    const Lane& lane, uint32_t first,
+                                                    uint32_t count) {
+  const Block& block = work.block;
+  const NineBitRow row{pairs.hidden.count};
+  const uint8_t* const keys =
+      work.At<uint8_t>(lane, pairs.keys.place) + uint64_t{first} * row.Bytes();
+  auto* const q = SharedMemory(block).Take<uint8_t>(2 * row.Padded());
+  const int16_t* const hidden = work.At<int16_t>(lane, pairs.hidden.place);
+  block.ForEach(row.Padded(), [&](uint64_t i) {
+    const int32_t code = i < row.count ? hidden[i] : 0;
+    q[i] = static_cast<uint8_t>(code >> 1);
+    q[row.Padded() + i] = static_cast<uint8_t>(code & 1);
+  });
+  float* const weights = work.At<float>(lane, pairs.weights) + first;
+  block.EachWarp([&](const Warp& warp) {
+    for (uint32_t tile = warp.index() * kTileRows; tile < count;
+         tile += block.warps() * kTileRows) {
+      PerThread<TileD> of_low{}, of_signs{};
+      // Loads of several steps are in flight together.
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll 2
+#endif
+      for (uint32_t step = 0; step < row.Padded() / kTileDepth; ++step) {
+        PerThread<TileA> low, signs;
+        PerThread<TileB> x;
+        warp.EachThread([&](uint32_t thread, uint32_t reg) {
+          LoadNineBitTile(
+              row, step, thread,
+              [&](uint32_t i) { return keys + Least(tile + i, count - 1) * row.Bytes(); }, low[reg],
+              signs[reg]);
+          const uint8_t* const from =
+              q + thread / 4 % 2 * row.Padded() + step * kTileDepth + thread % 4 * 4;
+          for (uint32_t part = 0; part < 2; ++part) {
+            x[reg].registers[part] = thread / 4 < 2 ? LoadAligned<uint32_t>(from + 16 * part) : 0;
+          }
+        });
+        MultiplyTiles<false, true>(warp, low, x, of_low);
+        MultiplyTiles<true, true>(warp, signs, x, of_signs);
+      }
+      warp.EachThread([&](uint32_t thread, uint32_t reg) {
+        if (thread % 4 != 0) return;  // the first two columns are those of these threads
+        for (uint32_t i = 0; i < 4; i += 2) {
+          const auto sum_of = [&](uint32_t at) {
+            return of_low[reg].sums[at] + 256 * of_signs[reg].sums[at];
+          };
+          const uint32_t pair = tile + TileRow(thread, i);
+          if (pair >= count) continue;
+          weights[pair] = pairs.WeightOf(static_cast<float>(2 * sum_of(i) + sum_of(i + 1)));
+        }
+      });
+    }
+  });
+}
+
 template <class T>
 KINGLET_HOST_DEVICE void CacheProductsOf(const CacheProducts& p, const Work& work) {
   const CacheArguments& pairs = p.pairs;
-  const LaneItem item(work, p.Parts(work.lane_count));
+  constexpr uint32_t kMost = CacheProducts::kPairsOfItem;
+  const LaneItem item(work, p.Parts());
   const Lane& lane = work.lanes[item.lane];
-  const uint32_t most = CacheProducts::PairsOfItem(work.lane_count);
-  const uint32_t first = item.part * most, stored = pairs.Stored(lane);
+  const uint32_t first = item.part * kMost, stored = pairs.Stored(lane);
   if (first >= stored) return;
-  const uint32_t count = Least(stored - first, most);
+  const uint32_t count = Least(stored - first, uint32_t{kMost});
   const uint32_t width = pairs.hidden.count;
   const T* const hidden = work.At<T>(lane, pairs.hidden.place);
   float* const weights = work.At<float>(lane, pairs.weights) + first;
+  if (pairs.keys.nine_bits) return MultiplyNineBitKeys(pairs, work, lane, first, count);
   T* const q = SharedMemory(work.block).Take<T>(width);
   work.block.ForEach(width, [&](uint64_t i) { q[i] = hidden[i]; });
   const auto key = [&](uint64_t i) {
     return work.At<T>(lane, pairs.keys.place) + (first + i) * width;
   };
   if constexpr (std::is_same_v<T, float>) {
-    RealDots(work.block, count, width, q, key,
-             [&](uint64_t i, float dot) { weights[i] = pairs.theta * dot; });
+    BlockRowSums(
+        work.block, count, width,
+        [&](float sum, uint64_t i, uint64_t k) { return fmaf(q[k], key(i)[k], sum); },
+        [&](uint64_t i, float dot) { weights[i] = pairs.theta * dot; });
   } else {
-    const auto use = [&](uint64_t i, auto sum) {
-      weights[i] = pairs.theta * (static_cast<float>(sum) * pairs.product_scale);
-    };
-    if (pairs.keys.nine_bits) {
-      const NineBitRow row{width};
-      const uint8_t* const rows =
-          work.At<uint8_t>(lane, pairs.keys.place) + uint64_t{first} * row.Bytes();
-      CodeDots(
-          work.block, count, width, pairs.rows, q,
-          [&](uint64_t i) {
-            return NineBitCodes{row, rows + i * row.Bytes()};
-          },
-          use);
-    } else {
-      CodeDots(work.block, count, width, pairs.rows, q, key, use);
-    }
+    BlockRowIntegers(
+        work.block, count, width, [&](uint64_t i, uint64_t k) { return q[k] * key(i)[k]; },
+        [&](uint64_t i, int64_t sum) { weights[i] = pairs.WeightOf(static_cast<float>(sum)); });
   }
 }
 }  // namespace internal
@@ -150,7 +195,6 @@ KINGLET_HOST_DEVICE inline void Run(const CacheProducts& p, const Work& work) {
 // block computes a few thousand exponentials in less time than two more barriers of all thread
 // blocks would take.
 struct CacheTotal : ByLane {
-  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   CacheArguments pairs;
 
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {

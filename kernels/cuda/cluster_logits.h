@@ -39,18 +39,17 @@ struct QueryClusters {
 };
 
 struct ComputeLogits {
-  static constexpr uint32_t kAloneFromLanes = 1;
   QueryClusters of;
   uint32_t tiles;    // sum tiles of all clusters
   uint32_t columns;  // of the longest vector of a product
   bool has_cache;
   CacheProducts cache;
 
-  KINGLET_HOST_DEVICE uint32_t ItemsOfLane(uint32_t lanes) const {
-    return tiles + (has_cache ? cache.Parts(lanes) : 0);
+  KINGLET_HOST_DEVICE uint32_t ItemsOfLane() const {
+    return tiles + (has_cache ? cache.Parts() : 0);
   }
   KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const {
-    return lanes * ItemsOfLane(lanes);
+    return lanes * ItemsOfLane();
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     const uint64_t of_tile =
@@ -109,7 +108,7 @@ KINGLET_HOST_DEVICE inline void ComputeTile(const ClusterLogits& cluster, uint32
 }  // namespace internal
 
 KINGLET_HOST_DEVICE inline void Run(const ComputeLogits& p, const Work& work) {
-  const LaneItem item(work, p.ItemsOfLane(work.lane_count));
+  const LaneItem item(work, p.ItemsOfLane());
   uint32_t tile = item.part;
   for (uint32_t i = 0; i < p.of.count; ++i) {
     const ClusterLogits& cluster = p.of.clusters[i];
@@ -120,13 +119,12 @@ KINGLET_HOST_DEVICE inline void Run(const ComputeLogits& p, const Work& work) {
     }
     tile -= tiles;
   }
-  const uint32_t part = item.lane * p.cache.Parts(work.lane_count) + tile;
+  const uint32_t part = item.lane * p.cache.Parts() + tile;
   Run(p.cache, Work{work.lanes, work.lane_count, part, work.block});
 }
 
 // The normalisers of the clusters, and the cache's weights and total. A work item is a lane.
 struct NormaliseClusters : ByLane {
-  static constexpr uint32_t kAloneFromLanes = 1;
   QueryClusters of;
   uint32_t most_tiles;  // of a cluster
   bool has_cache;

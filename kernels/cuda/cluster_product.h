@@ -15,41 +15,36 @@ namespace kinglet::cuda {
 struct ClusterProduct {
   IntegerProduct product;
   Logits logits;
-  uint32_t enough_work_items;  // Device::EnoughWorkItems
 
   static constexpr uint32_t kStreamTiles = 8;  // of a work item
   static constexpr uint32_t kStreams = kStreamTiles * kTileStreams;
-  // Stream tiles of a warp: half of the work item's stream tiles, or one if the device would have
-  // too few work items.
-  static constexpr uint32_t kMaxTilesOfWarp = 4, kLeastTilesOfWarp = 1;
-  KINGLET_HOST_DEVICE uint32_t TilesOfWarp(uint32_t lanes, uint32_t warps) const {
-    const bool enough = WorkItemsOf(kMaxTilesOfWarp, lanes, warps) >= enough_work_items;
-    return enough ? kMaxTilesOfWarp : kLeastTilesOfWarp;
+  // Stream tiles of a warp. With more of them weights are decoded less often, with fewer a device
+  // has more work items.
+  static constexpr uint32_t kTilesOfWarp = 2;
+  static constexpr uint32_t kWarpsOfTile = kStreamTiles / kTilesOfWarp;  // that share a sum tile
+  // Sum tiles of a work item.
+  KINGLET_HOST_DEVICE static constexpr uint32_t SumTilesOfItem(uint32_t warps) {
+    return warps / kWarpsOfTile;
   }
-  // The work items for 64 lanes, if a warp has `tiles` stream tiles. `warps` is a multiple of 8.
-  KINGLET_HOST_DEVICE uint32_t ItemsOfLaneGroup(uint32_t tiles, uint32_t warps) const {
-    const uint32_t tiles_of_item = warps * tiles / kStreamTiles;
-    return DivideUp(logits.TileCount(), tiles_of_item);
-  }
-  KINGLET_HOST_DEVICE uint32_t WorkItemsOf(uint32_t tiles, uint32_t lanes, uint32_t warps) const {
-    return DivideUp(lanes, uint32_t{kStreams}) * ItemsOfLaneGroup(tiles, warps);
+  // The work items for 64 lanes. `warps` is a multiple of kWarpsOfTile.
+  KINGLET_HOST_DEVICE uint32_t ItemsOfLaneGroup(uint32_t warps) const {
+    return DivideUp(logits.TileCount(), SumTilesOfItem(warps));
   }
   KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t warps) const {
-    return WorkItemsOf(TilesOfWarp(lanes, warps), lanes, warps);
+    return DivideUp(lanes, uint32_t{kStreams}) * ItemsOfLaneGroup(warps);
   }
   KINGLET_HOST_DEVICE uint32_t PaddedColumns() const {
     return product.matrix.col_tiles() * kTileDepth;
   }
-  // Rows of each sum tile of a narrow matrix that are in shared memory at a time, and the most sum
-  // tiles of a work item.
-  static constexpr uint32_t kNarrowRows = 128, kMostSumTiles = 4;
+  // Rows of each sum tile of a narrow matrix that are in shared memory at a time.
+  static constexpr uint32_t kNarrowRows = 128;
   // Whether there is a second pass, and two planes of all columns of x.
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return SharedMemory::Bytes<uint32_t>(1) + BytesOfVectors();
   }
   KINGLET_HOST_DEVICE uint64_t BytesOfVectors() const {
     if (product.matrix.narrow()) {
-      constexpr uint64_t kRows = uint64_t{kMostSumTiles} * kNarrowRows;
+      constexpr uint64_t kRows = SumTilesOfItem(kBlockWarps) * kNarrowRows;
       return SharedMemory::Bytes<float>(kRows * kNarrowColumns) +
              SharedMemory::Bytes<float>(kRows * 2);
     }
@@ -83,6 +78,19 @@ struct LogitSums {
     if (TileReference(largest) != 0.0f) *again = 1;
   }
 };
+
+// Block-wide: `pass` over the work item's logits, and a second one where a tile needs its own
+// reference. pass(shared, sums) computes what `sums` keeps.
+template <class Pass>
+KINGLET_HOST_DEVICE void RunPasses(const ClusterProduct& p, const Work& work, const Pass& pass) {
+  SharedMemory shared(work.block);
+  auto* const again = shared.Take<uint32_t>(1);
+  work.block.ForEach(1, [&](uint64_t) { *again = 0; });
+  for (bool own_references = false;; own_references = true) {
+    pass(shared, LogitSums{p.logits, own_references, again});
+    if (own_references || *again == 0) return;
+  }
+}
 
 }  // namespace internal
 

@@ -7,7 +7,7 @@
 // reference is not 0, a second pass sums with the tiles' own. A pass visits the logits of a sum in
 // order, and the results are those of SumsOfTiles (softmax.h) over stored logits, bit for bit.
 //
-// A warp has a sum tile for up to 4 stream tiles (32 lanes). In a tile of 16 rows, row j belongs
+// A warp has a sum tile for 2 stream tiles (16 lanes). In a tile of 16 rows, row j belongs
 // to chain j of rule 4, so a thread adds its chains in registers; at the end a butterfly of
 // shuffles folds the 16 chains. Shared memory: all columns of x of 64 lanes.
 //
@@ -18,7 +18,6 @@
 #include <cstdint>
 
 #include "kernels/cuda/cluster_product.h"
-#include "kernels/cuda/narrow_cluster.h"
 
 namespace kinglet::cuda {
 
@@ -26,11 +25,10 @@ namespace internal {
 
 // TileFloats: a value for each sum of a thread, in kTiles tiles of 16 rows and 8 lanes.
 // StreamFloats: a value for each lane of a thread's sums, whatever the row.
-template <uint32_t kTiles>
+inline constexpr uint32_t kTiles = ClusterProduct::kTilesOfWarp;
 struct TileFloats {
   float values[kTiles][4];
 };
-template <uint32_t kTiles>
 struct StreamFloats {
   float values[kTiles][2];
 };
@@ -41,9 +39,9 @@ struct LaneRange {
 };
 
 // By one warp: value(lane) of each of its lanes, for the threads that have the lane's sums.
-template <uint32_t kTiles, class Value>
+template <class Value>
 KINGLET_HOST_DEVICE void LoadOfStreams(const Warp& warp, const Work& work, const LaneRange& lanes,
-                                       PerThread<StreamFloats<kTiles>>& to, const Value& value) {
+                                       PerThread<StreamFloats>& to, const Value& value) {
   warp.EachThread([&](uint32_t thread, uint32_t reg) {
     for (uint32_t s = 0; s < kTiles; ++s) {
       for (uint32_t i = 0; i < 2; ++i) {
@@ -83,12 +81,12 @@ struct RowTerms {
 // sum tile, its lanes); then use(warp, stream tile, reg, i, logit) for sum i of a thread
 // (PerThread element `reg`), for each logit of the sum tile, those of one chain in order; then
 // end(warp, sum tile, its lanes).
-template <uint32_t kTiles, class Begin, class Use, class End>
+template <class Begin, class Use, class End>
 KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
                                       SharedMemory shared, const Begin& begin, const Use& use,
                                       const End& end) {
-  constexpr uint32_t kParts = ClusterProduct::kStreamTiles / kTiles;
-  const uint32_t items = p.ItemsOfLaneGroup(kTiles, work.block.warps());
+  constexpr uint32_t kParts = ClusterProduct::kWarpsOfTile;
+  const uint32_t items = p.ItemsOfLaneGroup(work.block.warps());
   const uint32_t first_lane = work.item / items * ClusterProduct::kStreams;
   const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{ClusterProduct::kStreams});
   const uint32_t padded = p.PaddedColumns();
@@ -98,13 +96,13 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
                x);
   work.block.EachWarp([&](const Warp& warp) {
     const uint32_t sum_tile =
-        work.item % items * (work.block.warps() / kParts) + warp.index() / kParts;
+        work.item % items * p.SumTilesOfItem(work.block.warps()) + warp.index() / kParts;
     const uint32_t first_stream = warp.index() % kParts * kTiles * kTileStreams;
     if (sum_tile >= p.logits.TileCount() || first_stream >= lanes) return;
     const LaneRange own = {first_lane + first_stream,
                            Least(lanes - first_stream, kTiles * kTileStreams)};
     begin(warp, sum_tile, own);
-    PerThread<StreamFloats<kTiles>> scales;
+    PerThread<StreamFloats> scales;
     LoadOfStreams(warp, work, own, scales,
                   [&](const Lane& lane) { return work.ScaleOf(lane, p.product.x); });
     const bool plain = p.product.fits_int32 && !p.product.finish.relu;
@@ -161,8 +159,8 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
 // By one warp: combines the 16 values (rows) of each lane into one, which the threads whose TileRow
 // is 0 then have. combine(a, b): a is of the row before b, so the fold is 8, 4, 2, 1 apart as in
 // rule 4.
-template <uint32_t kTiles, class Combine>
-KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerThread<TileFloats<kTiles>>& of_warp,
+template <class Combine>
+KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerThread<TileFloats>& of_warp,
                                   const Combine& combine) {
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
@@ -174,7 +172,7 @@ KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerThread<TileFloats<kTiles>
     for (uint32_t i = 0; i < 2; ++i) {
       PerThread<float> rows;
       warp.EachThread([&](uint32_t, uint32_t reg) {
-        const TileFloats<kTiles>& own = of_warp[reg];
+        const TileFloats& own = of_warp[reg];
         rows[reg] = combine(own.values[s][i], own.values[s][i + 2]);  // 8 rows apart
       });
       warp.Reduce(rows, 16, 4, combine);  // threads 4 apart have neighbouring rows
@@ -183,9 +181,8 @@ KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerThread<TileFloats<kTiles>
   }
 }
 
-template <uint32_t kTiles>
-KINGLET_HOST_DEVICE void Fill(const Warp& warp, PerThread<TileFloats<kTiles>>& of_warp,
-                              float value) {
+KINGLET_HOST_DEVICE inline void Fill(const Warp& warp, PerThread<TileFloats>& of_warp,
+                                     float value) {
   warp.EachThread([&](uint32_t, uint32_t reg) {
     for (auto& row : of_warp[reg].values) {
       for (float& x : row) x = value;
@@ -193,24 +190,12 @@ KINGLET_HOST_DEVICE void Fill(const Warp& warp, PerThread<TileFloats<kTiles>>& o
   });
 }
 
-// Calls f with TilesOfWarp as a compile-time constant.
-template <class F>
-KINGLET_HOST_DEVICE void WithTiles(const ClusterProduct& p, const Work& work, const F& f) {
-  constexpr uint32_t kMost = ClusterProduct::kMaxTilesOfWarp;
-  if (p.TilesOfWarp(work.lane_count, work.block.warps()) == kMost) {
-    f(std::integral_constant<uint32_t, kMost>());
-  } else {
-    f(std::integral_constant<uint32_t, ClusterProduct::kLeastTilesOfWarp>());
-  }
-}
-
 // Block-wide: what `sums` keeps of the work item's sum tiles.
-template <uint32_t kTiles>
-KINGLET_HOST_DEVICE void SumLogits(const ClusterProduct& p, const Work& work, SharedMemory shared,
-                                   const LogitSums& sums) {
-  PerWarp<PerThread<TileFloats<kTiles>>> chains, largest;
-  PerWarp<PerThread<StreamFloats<kTiles>>> references;
-  ForEachLogit<kTiles>(
+KINGLET_HOST_DEVICE inline void SumLogits(const ClusterProduct& p, const Work& work,
+                                          SharedMemory shared, const LogitSums& sums) {
+  PerWarp<PerThread<TileFloats>> chains, largest;
+  PerWarp<PerThread<StreamFloats>> references;
+  ForEachLogit(
       p, work, shared,
       [&](const Warp& warp, uint32_t tile, const LaneRange& lanes) {
         Fill(warp, chains[warp], 0.0f);
@@ -244,37 +229,20 @@ KINGLET_HOST_DEVICE void SumLogits(const ClusterProduct& p, const Work& work, Sh
 }  // namespace internal
 
 // logits.largest[b] and logits.sums[b] of every sum tile. A work item is some sum tiles for 64
-// lanes. REQUIRES: at least 32 logits.
+// lanes. REQUIRES: at least 32 logits, and a matrix of tiles.
 struct SumsOfProducts {
   ClusterProduct cluster;
-  static constexpr uint32_t kAloneFromLanes = 1;
   KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t warps) const {
     return cluster.WorkItems(lanes, warps);
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return cluster.SharedBytes(); }
 };
 
-namespace internal {
-template <uint32_t kTiles>
-KINGLET_HOST_DEVICE void RunPasses(const SumsOfProducts& p, const Work& work) {
-  SharedMemory shared(work.block);
-  auto* const again = shared.Take<uint32_t>(1);
-  work.block.ForEach(1, [&](uint64_t) { *again = 0; });
-  for (bool own_references = false;; own_references = true) {
-    const LogitSums sums = {p.cluster.logits, own_references, again};
-    if (p.cluster.product.matrix.narrow()) {
-      SumNarrowLogits<kTiles>(p.cluster, work, shared, sums);
-    } else {
-      SumLogits<kTiles>(p.cluster, work, shared, sums);
-    }
-    if (own_references || *again == 0) return;
-  }
-}
-}  // namespace internal
-
 KINGLET_HOST_DEVICE inline void Run(const SumsOfProducts& p, const Work& work) {
-  internal::WithTiles(p.cluster, work,
-                      [&](auto tiles) { internal::RunPasses<decltype(tiles)::value>(p, work); });
+  internal::RunPasses(p.cluster, work,
+                      [&](const SharedMemory& shared, const internal::LogitSums& sums) {
+                        internal::SumLogits(p.cluster, work, shared, sums);
+                      });
 }
 
 }  // namespace kinglet::cuda

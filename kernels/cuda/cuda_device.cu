@@ -1,22 +1,18 @@
-#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
-#include "kernels/cuda/alone_kernels.h"
 #include "kernels/cuda/cuda_calls.h"
 #include "kernels/cuda/cuda_device.h"
-#include "kernels/cuda/launch_barrier.h"
+#include "kernels/cuda/node_kernels.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/peaks.h"
 #include "kernels/cuda/pinned_memory.h"
@@ -27,53 +23,18 @@ namespace kinglet::cuda {
 // source's folder.
 inline namespace on_device {
 
-__device__ void SyncBlocks(LaunchBarrier barrier) {
-  if (barrier == LaunchBarrier::kGrid) cooperative_groups::this_grid().sync();
-  if (barrier == LaunchBarrier::kCluster) {
-#if __CUDA_ARCH__ >= 900
-    cooperative_groups::this_cluster().sync();
-#else
-    __trap();  // LaunchBarriers excludes such a launch
-#endif
-  }
-}
-
-// Runs device nodes one after the other. The kind of barrier is no template parameter, since the
-// compiler takes long enough for one such kernel. Two thread blocks must fit a multiprocessor, so
-// that for few lanes one thread block loads weights while the other waits.
-__global__ void __launch_bounds__(kBlockThreads, 2)
-    RunNodes(const Node* nodes, uint32_t count, const Lane* lanes, uint32_t lane_count,
-             LaunchBarrier barrier) {
-  const Block block(kBlockThreads);
-  for (uint32_t i = 0; i < count; ++i) {
-    // The node's arguments do not depend on the node before, so they are read before the barrier.
-    const uint32_t items = WorkItemsOf(nodes[i], lane_count, kBlockWarps);
-    if (i > 0 && NeedsBarrier(nodes[i - 1], nodes[i])) SyncBlocks(barrier);
-    for (uint32_t item = blockIdx.x; item < items; item += gridDim.x) {
-      RunItemAmongOthers(nodes[i], Work{lanes, lane_count, item, block});
-    }
-  }
-}
-
-// A launch with its attributes as the CUDA runtime takes them.
+// A launch of a node as the CUDA runtime takes it.
 struct LaunchConfig {
-  // A cluster of all thread blocks, or of `cluster_blocks` each.
-  LaunchConfig(const Launch& launch, uint64_t shared, LaunchBarrier barrier, cudaStream_t stream,
-               uint32_t cluster_blocks = 0) {
-    config.gridDim = dim3(launch.blocks);
+  LaunchConfig(const Node& node, uint32_t blocks, cudaStream_t stream) {
+    config.gridDim = dim3(blocks);
     config.blockDim = dim3(kBlockThreads);
-    config.dynamicSmemBytes = shared;
+    config.dynamicSmemBytes = SharedBytesOf(node);
     config.stream = stream;
     config.attrs = &attribute;
-    config.numAttrs = barrier == LaunchBarrier::kNone ? 0 : 1;
-    if (barrier == LaunchBarrier::kGrid) {
-      attribute.id = cudaLaunchAttributeCooperative;
-      attribute.val.cooperative = 1;
-    } else if (barrier == LaunchBarrier::kCluster) {
-      attribute.id = cudaLaunchAttributeClusterDimension;
-      attribute.val.clusterDim.x = cluster_blocks > 0 ? cluster_blocks : launch.blocks;
-      attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-    }
+    config.numAttrs = node.cluster_blocks > 0 ? 1 : 0;
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = node.cluster_blocks;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
   }
   LaunchConfig(const LaunchConfig&) = delete;
   LaunchConfig& operator=(const LaunchConfig&) = delete;
@@ -82,18 +43,12 @@ struct LaunchConfig {
   cudaLaunchAttribute attribute{};
 };
 
-// Whether a launch failed because its thread blocks cannot all be resident at once, as the barrier
-// needs, on the device or on the part of it that this process may use.
-bool IsOfTooManyBlocks(cudaError_t error) {
-  return error == cudaErrorInvalidClusterSize || error == cudaErrorCooperativeLaunchTooLarge ||
-         error == cudaErrorLaunchOutOfResources || error == cudaErrorInvalidConfiguration;
-}
-
 // Limits of a device.
 struct Limits {
   int multiprocessors = 0;
   uint64_t shared_bytes = 0;  // of a thread block
-  LaunchBarriers barriers;
+  bool has_clusters = false;
+  bool is_node_by_node = false;
 };
 
 class CudaQueue : public Queue {
@@ -152,14 +107,13 @@ class CudaQueue : public Queue {
   Status Run(const NodeList& list, const Lane* lanes, uint32_t lane_count) override {
     return OnDevice(device_, [&]() -> Status {
       const Asked asked = {list, lanes, lane_count};
-      if (!list.may_repeat) return StartAll(asked, Plan(asked));
+      if (!list.may_repeat) return StartAll(asked);
       Graph& graph = graphs_.Of({list.on_device, list.count, lanes, lane_count});
       if (graph.executable != nullptr) return Start(graph);
-      const std::vector<Launch> launches = Plan(asked);
       ++graph.asked;
-      if (graph.asked != 2 || launches.size() < 2) return StartAll(asked, launches);
-      KINGLET_RETURN_IF_ERROR(Record(asked, launches, graph));
-      return graph.executable != nullptr ? Start(graph) : StartAll(asked, launches);
+      if (graph.asked != 2 || list.count < 2) return StartAll(asked);
+      KINGLET_RETURN_IF_ERROR(Record(asked, graph));
+      return graph.executable != nullptr ? Start(graph) : StartAll(asked);
     });
   }
   Status Wait() override {
@@ -196,13 +150,8 @@ class CudaQueue : public Queue {
     return Status();
   }
 
-  std::vector<Launch> Plan(const Asked& asked) const {
-    constexpr uint32_t kBlocksEach = 8;
-    return PlanLaunches(asked.list, asked.lane_count,
-                        static_cast<uint32_t>(limits_.multiprocessors) * kBlocksEach);
-  }
-  Status StartAll(const Asked& asked, const std::vector<Launch>& launches) {
-    for (const Launch& launch : launches) KINGLET_RETURN_IF_ERROR(Start(asked, launch));
+  Status StartAll(const Asked& asked) {
+    for (uint32_t i = 0; i < asked.list.count; ++i) KINGLET_RETURN_IF_ERROR(StartNode(asked, i));
     return Status();
   }
   Status Start(const Graph& graph) {
@@ -212,11 +161,11 @@ class CudaQueue : public Queue {
     return Status();
   }
   // Records the launches as a graph, unless the device has no memory left for one.
-  Status Record(const Asked& asked, const std::vector<Launch>& launches, Graph& graph) {
+  Status Record(const Asked& asked, Graph& graph) {
     const uint64_t before = work_.launches;
     KINGLET_CUDA_RETURN_IF_ERROR(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
                                  "recording a graph");
-    const Status recorded = StartAll(asked, launches);
+    const Status recorded = StartAll(asked);
     cudaGraph_t launched = nullptr;
     const cudaError_t ended = cudaStreamEndCapture(stream_, &launched);
     graph.launches = std::exchange(work_.launches, before) - before;
@@ -235,97 +184,27 @@ class CudaQueue : public Queue {
     return Status();
   }
 
-  Status Start(const Asked& asked, const Launch& launch) {
-    if (launch.end - launch.begin == 1) return StartOne(asked, launch);
-    uint64_t shared = 0;
-    for (uint32_t i = launch.begin; i < launch.end; ++i) {
-      shared = std::max(shared, SharedBytesOf(asked.list.nodes[i]));
-    }
-    KINGLET_RETURN_IF_ERROR(CheckSharedBytes(shared));
-    KINGLET_RETURN_IF_ERROR(Prepare(reinterpret_cast<const void*>(RunNodes)));
-    for (const LaunchBarrier barrier : {LaunchBarrier::kCluster, LaunchBarrier::kGrid}) {
-      if (!CanSync(launch, shared, barrier)) continue;
-      const cudaError_t error = StartNodes(asked, launch, shared, barrier);
-      if (error == cudaSuccess) return Status();
-      if (!IsOfTooManyBlocks(error)) return Failed("launch", error);
-      ForgetError();
-      can_sync_[{barrier, shared}] = false;
-    }
-    KINGLET_RETURN_IF_ERROR(limits_.barriers.MayGoWithout());
-    for (uint32_t i = launch.begin; i < launch.end; ++i) {
-      KINGLET_RETURN_IF_ERROR(StartOne(asked, {i, i + 1, launch.blocks}));
-    }
-    return Status();
-  }
-  // Whether the thread blocks of the launch, with `shared` bytes of shared memory, can have this
-  // barrier.
-  bool CanSync(const Launch& launch, uint64_t shared, LaunchBarrier barrier) {
-    if (!limits_.barriers.Has(barrier)) return false;
-    const auto [found, is_new] = can_sync_.try_emplace({barrier, shared}, true);
-    if (is_new && barrier == LaunchBarrier::kCluster) {
-      const LaunchConfig launched(launch, shared, barrier, stream_);
-      int clusters = 0;
-      const cudaError_t error =
-          cudaOccupancyMaxActiveClusters(&clusters, RunNodes, &launched.config);
-      if (error != cudaSuccess) ForgetError();
-      found->second = error == cudaSuccess && clusters > 0;
-    }
-    return found->second;
-  }
-  // Launches a single node.
-  Status StartOne(const Asked& asked, const Launch& launch) {
-    const Node& node = asked.list.nodes[launch.begin];
-    const uint64_t shared = SharedBytesOf(node);
-    KINGLET_RETURN_IF_ERROR(CheckSharedBytes(shared));
-    const AloneKernel alone =
-        asked.lane_count >= node.alone_from_lanes ? FindAloneKernel(node) : AloneKernel{nullptr};
-    if (alone == nullptr) {
-      KINGLET_RETURN_IF_ERROR(Prepare(reinterpret_cast<const void*>(RunNodes)));
-      KINGLET_CUDA_RETURN_IF_ERROR(StartNodes(asked, launch, shared, LaunchBarrier::kNone),
-                                   "launch");
-      return Status();
-    }
-    KINGLET_RETURN_IF_ERROR(Prepare(reinterpret_cast<const void*>(alone)));
-    const LaunchConfig launched(
-        launch, shared, node.cluster_blocks > 0 ? LaunchBarrier::kCluster : LaunchBarrier::kNone,
-        stream_, node.cluster_blocks);
+  Status StartNode(const Asked& asked, uint32_t index) {
+    constexpr uint32_t kBlocksEach = 8;
+    const Node& node = asked.list.nodes[index];
+    const uint32_t most = static_cast<uint32_t>(limits_.multiprocessors) * kBlocksEach;
+    const NodeKernel kernel = KernelOf(node);
+    KINGLET_RETURN_IF_ERROR(Prepare(reinterpret_cast<const void*>(kernel)));
+    const LaunchConfig launch(node, BlocksOf(node, asked.lane_count, most), stream_);
     KINGLET_CUDA_RETURN_IF_ERROR(
-        cudaLaunchKernelEx(&launched.config, alone, asked.list.on_device + launch.begin,
-                           asked.lanes, asked.lane_count),
+        cudaLaunchKernelEx(&launch.config, kernel, asked.list.on_device + index, asked.lanes,
+                           asked.lane_count),
         "launch");
     ++work_.launches;
     return Status();
   }
-  cudaError_t StartNodes(const Asked& asked, const Launch& launch, uint64_t shared,
-                         LaunchBarrier barrier) {
-    const LaunchConfig launched(launch, shared, barrier, stream_);
-    const cudaError_t error =
-        cudaLaunchKernelEx(&launched.config, RunNodes, asked.list.on_device + launch.begin,
-                           launch.end - launch.begin, asked.lanes, asked.lane_count, barrier);
-    if (error == cudaSuccess) ++work_.launches;
-    return error;
-  }
-  Status CheckSharedBytes(uint64_t shared) const {
-    if (shared <= limits_.shared_bytes) return Status();
-    return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "shared memory of a thread block",
-                           "at most " + std::to_string(limits_.shared_bytes) + " bytes",
-                           std::to_string(shared));
-  }
-  // Call once for each kernel. Allows the kernel all of a thread block's shared memory, and large
-  // thread-block clusters.
+  // Allows the kernel all of a thread block's shared memory, once for each kernel.
   Status Prepare(const void* kernel) {
     if (!prepared_.insert(kernel).second) return Status();
     KINGLET_CUDA_RETURN_IF_ERROR(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(limits_.shared_bytes)),
         "asking for shared memory");
-    // Not every device has thread-block clusters of more than 8 thread blocks.
-    if (limits_.barriers.cluster &&
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) !=
-            cudaSuccess) {
-      ForgetError();
-      limits_.barriers.cluster = false;
-    }
     return Status();
   }
 
@@ -336,7 +215,6 @@ class CudaQueue : public Queue {
   Limits limits_;
   PinnedMemory pinned_{kPinnedBytes};
   std::set<const void*> prepared_;
-  std::map<std::pair<LaunchBarrier, uint64_t>, bool> can_sync_;  // by barrier and shared memory
   // Graphs by the arguments of Run. The memory that the arguments point to stays where it is for as
   // long as the queue lives (NodeList::may_repeat).
   RecentlyUsed<std::tuple<const Node*, uint32_t, const Lane*, uint32_t>, Graph> graphs_{kMaxGraphs};
@@ -355,20 +233,14 @@ class CudaDevice : public Device {
                                                                     : 0;
   }
   uint64_t SharedBytesOfBlock() const override { return limits_.shared_bytes; }
-  uint32_t EnoughWorkItems() const override {
-    return static_cast<uint32_t>(limits_.multiprocessors);
-  }
-  bool IsNodeByNode() const override { return limits_.barriers.required; }
+  bool IsNodeByNode() const override { return limits_.is_node_by_node; }
   // Whether a cluster of the node's kernel, which needs nearly all shared memory, fits the part of
   // the device that this process may use.
   bool HasClustersFor(const Node& node) const override {
-    const uint64_t shared = SharedBytesOf(node);
-    if (!limits_.barriers.cluster || shared > limits_.shared_bytes) {
-      return false;
-    }
+    if (!limits_.has_clusters || SharedBytesOf(node) > limits_.shared_bytes) return false;
     const CurrentDevice current(device_);
-    const AloneKernel kernel = FindAloneKernel(node);
-    const LaunchConfig one({0, 1, node.cluster_blocks}, shared, LaunchBarrier::kCluster, nullptr);
+    const NodeKernel kernel = KernelOf(node);
+    const LaunchConfig one(node, node.cluster_blocks, nullptr);
     int clusters = 0;
     const bool known =
         cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
@@ -462,14 +334,15 @@ Result<std::shared_ptr<Device>> FirstCudaDevice() {
   Limits limits;
   limits.multiprocessors = properties.multiProcessorCount;
   limits.shared_bytes = properties.sharedMemPerBlockOptin;
-  cudaFuncAttributes nodes{};
-  KINGLET_CUDA_RETURN_IF_ERROR(cudaFuncGetAttributes(&nodes, RunNodes), "kernel attributes");
-  int cooperative = 0;
+  // The device alone does not decide: code compiled for 8.0 also runs on a device of 9.0, by way of
+  // PTX, but without clusters.
+  cudaFuncAttributes compiled{};
   KINGLET_CUDA_RETURN_IF_ERROR(
-      cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, 0), "device attributes");
-  const LaunchBarriers all = {HasClusterBarrier(properties.major, nodes.ptxVersion),
-                              cooperative != 0};
-  KINGLET_ASSIGN_OR_RETURN(limits.barriers, all.Allowed(std::getenv(kLaunchVariable)));
+      cudaFuncGetAttributes(&compiled, KernelOf(MakeNode(DecoderStack<AnyShape>{}))),
+      "kernel attributes");
+  limits.has_clusters = properties.major >= 9 && compiled.ptxVersion >= 90;
+  KINGLET_ASSIGN_OR_RETURN(limits.is_node_by_node,
+                           AsksForNodeByNode(std::getenv(kNodeByNodeVariable)));
   const DevicePeaks peaks = PeaksOf(RatesOf(properties, 0));
   ForgetError();
   return std::shared_ptr<Device>(

@@ -9,8 +9,8 @@
 namespace kinglet::cuda {
 
 // The machine's first CUDA device. KINGLET_UNSUPPORTED, in one line: no driver, a driver too old
-// for this build, no device, a device too old for the code in this build, or one without the
-// launches that KINGLET_CUDA_LAUNCHES asks for (launch_barrier.h).
+// for this build, no device, or a device too old for the code in this build; or kNodeByNodeVariable
+// has another value than 0 or 1.
 Result<std::shared_ptr<Device>> FirstCudaDevice();
 
 }  // namespace kinglet::cuda

@@ -17,9 +17,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/attention_head.h"
 #include "kernels/cuda/byte_matrix.h"
 #include "kernels/cuda/cluster.h"
-#include "kernels/cuda/dots.h"
 #include "kernels/cuda/node.h"
 #include "kernels/cuda/short_products.h"
 #include "kernels/cuda/sums.h"
@@ -170,7 +170,6 @@ class StackBlock;
 template <class Shape>
 struct DecoderStack {
   static constexpr bool kOfCluster = true;
-  static constexpr uint32_t kAloneFromLanes = 1;
   using OfBlock = StackBlock<Shape>;
 
   Shape shape;

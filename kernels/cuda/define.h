@@ -13,11 +13,10 @@
 #include <cstdint>
 
 #include "kernels/activation.h"
+#include "kernels/cuda/dots.h"
 #include "kernels/cuda/embedding.h"
-#include "kernels/cuda/float_product.h"
 #include "kernels/cuda/node.h"
 #include "kernels/cuda/product.h"
-#include "kernels/cuda/sums.h"
 #include "kernels/cuda/vectors.h"
 
 namespace kinglet::cuda {
@@ -134,17 +133,6 @@ struct ComputeDefineRow : ByLane {
 };
 
 namespace internal {
-
-// Block-wide: `rows` sums of `cols` terms, two at a time by each warp (TwoRowSums).
-template <class Term, class Use>
-KINGLET_HOST_DEVICE void BlockRowSums(const Block& block, uint64_t rows, uint64_t cols,
-                                      const Term& term, const Use& use) {
-  block.EachWarp([&](const Warp& warp) {
-    for (uint64_t first = 2 * warp.index(); first < rows; first += 2 * block.warps()) {
-      TwoRowSums(warp, first, rows, cols, term, use);
-    }
-  });
-}
 
 // Block-wide: e [map_width] = the output of the Map layer for the lane's token.
 KINGLET_HOST_DEVICE inline void MapRow(const MapBin& bin, const Work& work, const Lane& lane,

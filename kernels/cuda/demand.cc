@@ -45,6 +45,7 @@ class NodeDemand {
   DeviceDemand operator()(const ComputeDefineRow&) const { return {}; }
   // Nodes of queries, which are not a plan's.
   DeviceDemand operator()(const SumsOfProducts&) const { return {}; }
+  DeviceDemand operator()(const SumsOfNarrowProducts&) const { return {}; }
   DeviceDemand operator()(const RankTokens&) const { return {}; }
   DeviceDemand operator()(const TokenLogProbability&) const { return {}; }
   DeviceDemand operator()(const ComputeLogits&) const { return {}; }
@@ -63,7 +64,7 @@ class NodeDemand {
   }
   DeviceDemand operator()(const IntegerProduct& p) const {
     const auto count = static_cast<uint32_t>(lanes_.size());
-    const uint32_t lanes_of_item = IntegerProduct::StreamTiles(count) * kTileStreams;
+    constexpr uint32_t lanes_of_item = IntegerProduct::kStreams;
     uint64_t streams = 0;
     for (uint32_t first = 0; first < count; first += lanes_of_item) {
       if (AnyIn(p.tokens, lanes_.subspan(first, std::min(lanes_of_item, count - first)))) {
@@ -94,7 +95,6 @@ class NodeDemand {
     return {p.codes.positions * p.codes.plane_size() * sizeof(uint32_t) +
             RealBytes(rows * p.codebook.cols) + BytesOf(p.finish, p.codes.rows)};
   }
-  DeviceDemand operator()(const AttendHead& p) const { return OfPositions(p.attention); }
   DeviceDemand operator()(const ScoreSlots& p) const { return OfPositions(p.attention); }
   // The lanes may all be at one position, and then read the same row.
   DeviceDemand operator()(const AddRowOfPosition& p) const { return {RealBytes(p.count)}; }

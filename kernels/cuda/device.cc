@@ -1,31 +1,15 @@
 #include "kernels/cuda/device.h"
 
-#include <algorithm>
-
-#include "kernels/cuda/operations.h"
+#include <string_view>
 
 namespace kinglet::cuda {
 
-std::vector<Launch> PlanLaunches(const NodeList& list, uint32_t lanes, uint32_t max_blocks) {
-  std::vector<Launch> launches;
-  bool joining = false;  // the last launch has few thread blocks, and the next node may join it
-  for (uint32_t i = 0; i < list.count; ++i) {
-    const uint32_t items = WorkItemsOf(list.nodes[i], lanes, kBlockWarps);
-    const bool alone = lanes >= list.nodes[i].alone_from_lanes;
-    if (list.nodes[i].cluster_blocks > 0) {
-      launches.push_back({i, i + 1, items});
-      joining = false;
-    } else if (items > kFewWorkItems || alone) {
-      launches.push_back({i, i + 1, std::min(items, max_blocks)});
-      joining = false;
-    } else if (joining) {
-      launches.back().end = i + 1;
-    } else {
-      launches.push_back({i, i + 1, std::min(kFewBlocks, max_blocks)});
-      joining = true;
-    }
-  }
-  return launches;
+Result<bool> AsksForNodeByNode(const char* value) {
+  const std::string_view text = value == nullptr ? "" : value;
+  if (text == "1") return true;
+  if (text.empty() || text == "0") return false;
+  return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", kNodeByNodeVariable, "0 or 1",
+                         "\"" + std::string(text) + "\"");
 }
 
 Result<DeviceMemory> DeviceMemory::Allocate(const std::shared_ptr<Device>& device, size_t bytes) {

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "kernels/cuda/node.h"
 #include "kernels/device_peaks.h"
@@ -26,20 +25,12 @@ struct NodeList {
   bool may_repeat = true;
 };
 
-// Nodes [begin, end) of a list as one kernel launch. The work items of each node are divided among
-// the thread blocks. Between two nodes all thread blocks wait for each other, unless NeedsBarrier
-// returns false.
-struct Launch {
-  uint32_t begin, end;
-  uint32_t blocks;
-};
-// Few thread blocks wait for each other fast, and many thread blocks read memory fast. So
-// successive nodes of at most kFewWorkItems work items share a launch of kFewBlocks thread blocks.
-// Every other node is a launch of its own of up to `max_blocks`, and so is a node that has a kernel
-// of its own for that many lanes. A node of a cluster is a launch of a cluster for each lane.
-inline constexpr uint32_t kFewBlocks = 16;
-inline constexpr uint32_t kFewWorkItems = 64;
-std::vector<Launch> PlanLaunches(const NodeList& list, uint32_t lanes, uint32_t max_blocks);
+// An environment variable: with 1, plan nodes are not joined into larger device nodes, so that both
+// can be timed and checked on one device. Results do not depend on it.
+inline constexpr const char* kNodeByNodeVariable = "KINGLET_CUDA_NODE_BY_NODE";
+// Whether the variable's value asks for it: "1" does, null, "" and "0" do not. KINGLET_UNSUPPORTED
+// for any other.
+Result<bool> AsksForNodeByNode(const char* value);
 
 // The work that a queue has been given since it was created.
 struct QueueWork {
@@ -83,9 +74,7 @@ class Device {
   virtual uint64_t FreeBytes() const = 0;
   // The most shared memory that a thread block may have.
   virtual uint64_t SharedBytesOfBlock() const = 0;
-  // Work items of a node that keep the device busy: one for each multiprocessor.
-  virtual uint32_t EnoughWorkItems() const = 0;
-  // Whether plan nodes are not joined into larger device nodes (kLaunchVariable).
+  // Whether plan nodes are not joined into larger device nodes (kNodeByNodeVariable).
   virtual bool IsNodeByNode() const { return false; }
   // Whether the device can run this node of a cluster.
   virtual bool HasClustersFor(const Node& node) const = 0;

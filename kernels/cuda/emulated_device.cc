@@ -34,18 +34,13 @@ class EmulatedQueue : public Queue {
     return Status();
   }
   Status Run(const NodeList& list, const Lane* lanes, uint32_t lane_count) override {
-    for (const Launch& launch : PlanLaunches(list, lane_count, emulation_.max_blocks)) {
+    for (uint32_t i = 0; i < list.count; ++i) {
+      const LaneArray all = {lanes, lane_count};
       ++work_.launches;
-      if (list.nodes[launch.begin].cluster_blocks > 0) {
-        RunClusters(list.on_device[launch.begin], {lanes, lane_count});
-        continue;
-      }
-      // Between two barriers a thread block may be any number of nodes ahead of another.
-      for (uint32_t i = launch.begin; i < launch.end;) {
-        uint32_t end = i + 1;
-        while (end < launch.end && !NeedsBarrier(list.nodes[end - 1], list.nodes[end])) ++end;
-        RunBetweenBarriers(list.on_device + i, end - i, launch.blocks, {lanes, lane_count});
-        i = end;
+      if (list.nodes[i].cluster_blocks > 0) {
+        RunClusters(list.on_device[i], all);
+      } else {
+        RunBlocks(list.on_device[i], all);
       }
     }
     return Status();
@@ -62,11 +57,10 @@ class EmulatedQueue : public Queue {
     const Lane* lanes;
     uint32_t count;
   };
-  void RunBetweenBarriers(const Node* nodes, uint32_t count, uint32_t blocks,
-                          const LaneArray& lanes) const {
+  void RunBlocks(const Node& node, const LaneArray& lanes) const {
+    const uint32_t blocks = BlocksOf(node, lanes.count, emulation_.max_blocks);
     for (uint32_t b = 0; b < blocks; ++b) {
-      const uint32_t block = emulation_.order == Order::kForward ? b : blocks - 1 - b;
-      for (uint32_t i = 0; i < count; ++i) RunNode(nodes[i], block, blocks, lanes);
+      RunBlock(node, emulation_.order == Order::kForward ? b : blocks - 1 - b, blocks, lanes);
     }
   }
   // A cluster for each lane.
@@ -103,7 +97,7 @@ class EmulatedQueue : public Queue {
     }
   }
   // The work items of one thread block.
-  void RunNode(const Node& node, uint32_t first, uint32_t blocks, const LaneArray& lanes) const {
+  void RunBlock(const Node& node, uint32_t first, uint32_t blocks, const LaneArray& lanes) const {
     SharedOfBlock shared = MakeShared(SharedBytesOf(node));
     const Block block(kBlockThreads, reinterpret_cast<std::byte*>(shared.data()), emulation_.order);
     const uint32_t items = WorkItemsOf(node, lanes.count, kBlockWarps);
@@ -139,7 +133,6 @@ class Emulated : public Device {
     return emulation_.memory_bytes - used_;
   }
   uint64_t SharedBytesOfBlock() const override { return emulation_.shared_bytes; }
-  uint32_t EnoughWorkItems() const override { return emulation_.enough_work_items; }
   bool IsNodeByNode() const override { return emulation_.is_node_by_node; }
   bool HasClustersFor(const Node& node) const override {
     return emulation_.has_clusters && SharedBytesOf(node) <= emulation_.shared_bytes;

@@ -17,7 +17,6 @@ struct Emulation {
   Order order = Order::kForward;
   uint64_t memory_bytes = uint64_t{1} << 40;  // that may be allocated
   uint64_t shared_bytes = 232448;             // of a thread block, as with compute capability 9.0
-  uint32_t enough_work_items = 132;           // Device::EnoughWorkItems, as of an H200
   DevicePeaks peaks = {};                     // that the device reports
   bool has_clusters = true;                   // as with compute capability 9.0
   bool is_node_by_node = false;

@@ -17,7 +17,6 @@
 namespace kinglet::cuda {
 
 struct FixedPoint : ByLane {
-  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Place x;  // [count] of floats
   uint32_t count;
   Place codes;  // [count] of int16

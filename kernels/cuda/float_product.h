@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "kernels/cuda/dots.h"
 #include "kernels/cuda/product.h"
-#include "kernels/cuda/sums.h"
 
 namespace kinglet::cuda {
 
@@ -28,39 +28,6 @@ struct RealProduct {
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
-
-// By one warp: the sums of those of rows `first` and `first` + 1 that are below `rows`, each by
-// half of the warp. A sum has `cols` terms: term(partial, row, i) returns partial plus term i of
-// the row. Calls use(row, sum) once for each row.
-template <class Term, class Use>
-KINGLET_HOST_DEVICE void TwoRowSums(const Warp& warp, uint64_t first, uint64_t rows, uint64_t cols,
-                                    const Term& term, const Use& use) {
-  const auto row_of = [&](uint32_t thread) { return first + thread / kSumChains; };
-  PerThread<RunningFold> totals{};
-  for (uint64_t begin = 0; begin < cols; begin += kSumTile) {
-    const uint64_t end = begin + Least(cols - begin, uint64_t{kSumTile});
-    PerThread<float> chains;
-    warp.EachThread([&](uint32_t thread, uint32_t reg) {
-      chains[reg] = 0.0f;
-      const uint64_t row = row_of(thread);
-      if (row >= rows) return;
-      if (cols < kShortSum && thread % kSumChains != 0) return;
-      const uint32_t stride = cols < kShortSum ? 1 : kSumChains;
-      for (uint64_t i = begin + thread % kSumChains; i < end; i += stride) {
-        chains[reg] = term(chains[reg], row, i);
-      }
-    });
-    // A short sum is its first chain.
-    if (cols >= kShortSum) {
-      warp.Reduce(chains, kSumChains / 2, 1, [](float a, float b) { return a + b; });
-    }
-    warp.EachThread([&](uint32_t, uint32_t reg) { totals[reg].Push(chains[reg]); });
-  }
-  warp.EachThread([&](uint32_t thread, uint32_t reg) {
-    if (thread % kSumChains != 0 || row_of(thread) >= rows) return;
-    use(row_of(thread), totals[reg].Total());
-  });
-}
 
 KINGLET_HOST_DEVICE inline void Run(const RealProduct& p, const Work& work) {
   const LaneItem item(work, p.RowItems(work.block.warps()));

@@ -2,7 +2,7 @@
 // the last tail of the best MicroNet (242,735 x 4): without tensor cores, whose tiles would be
 // seven eighths empty. C++17.
 //
-// The work is divided as in cluster_products.h: a warp has a sum tile (1,024 logits) for up to 32
+// The work is divided as in cluster_products.h: a warp has a sum tile (1,024 logits) for 16
 // lanes. A thread has a lane and some of the 16 chains of rule 4, and computes their logits by
 // float multiply-adds, which are exact (IntegerProduct::fits_float). Shared memory: some rows as
 // floats, which all lanes of the work item use.
@@ -13,13 +13,15 @@
 
 #include "kernels/cuda/cluster_product.h"
 
-namespace kinglet::cuda::internal {
+namespace kinglet::cuda {
 
-// How the 8 * kTiles lanes of a sum tile of a narrow matrix are divided among the 32 threads of a
-// warp. Thread t has lane t % kLanes, and chains t / kLanes, t / kLanes + kGroups, ...
-template <uint32_t kTiles>
+namespace internal {
+
+// How the lanes of a sum tile of a narrow matrix are divided among the 32 threads of a warp. Thread
+// t has lane t % kLanes, and chains t / kLanes, t / kLanes + kGroups, ...
 struct NarrowPartition {
-  static constexpr uint32_t kLanes = kTiles * kTileStreams, kGroups = kWarpThreads / kLanes;
+  static constexpr uint32_t kLanes = ClusterProduct::kTilesOfWarp * kTileStreams;
+  static constexpr uint32_t kGroups = kWarpThreads / kLanes;
   static constexpr uint32_t kChains = kSumChains / kGroups;  // of a thread
 };
 
@@ -49,25 +51,24 @@ KINGLET_HOST_DEVICE inline void StageRows(const ClusterProduct& p, const Block& 
 }
 
 // Block-wide: SumLogits (cluster_products.h) of a narrow matrix. REQUIRES: fits_float, and no ReLU.
-template <uint32_t kTiles>
-KINGLET_HOST_DEVICE void SumNarrowLogits(const ClusterProduct& p, const Work& work,
-                                         SharedMemory shared, const LogitSums& sums) {
-  using Partition = NarrowPartition<kTiles>;
+KINGLET_HOST_DEVICE inline void SumNarrowLogits(const ClusterProduct& p, const Work& work,
+                                                SharedMemory shared, const LogitSums& sums) {
+  using Partition = NarrowPartition;
   struct OfThread {
     NarrowVector x;
     float reference;
     float sums[Partition::kChains], largest[Partition::kChains];  // a value for each chain
   };
-  constexpr uint32_t kParts = ClusterProduct::kStreamTiles / kTiles;
+  constexpr uint32_t kParts = ClusterProduct::kWarpsOfTile;
   const Block& block = work.block;
-  const uint32_t items = p.ItemsOfLaneGroup(kTiles, block.warps()),
-                 sum_tiles = block.warps() / kParts;
+  const uint32_t items = p.ItemsOfLaneGroup(block.warps());
+  const uint32_t sum_tiles = p.SumTilesOfItem(block.warps());
   const uint32_t first_lane = work.item / items * ClusterProduct::kStreams;
   const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{ClusterProduct::kStreams});
   const uint32_t first_sum_tile = work.item % items * sum_tiles;
-  constexpr uint32_t kStaged = ClusterProduct::kMostSumTiles * ClusterProduct::kNarrowRows;
-  const StagedRows rows = {shared.Take<float>(kStaged * kNarrowColumns),
-                           shared.Take<float>(kStaged * 2)};
+  const uint32_t staged_rows = sum_tiles * ClusterProduct::kNarrowRows;
+  const StagedRows rows = {shared.Take<float>(staged_rows * kNarrowColumns),
+                           shared.Take<float>(staged_rows * 2)};
   const auto sum_tile = [&](const Warp& warp) { return first_sum_tile + warp.index() / kParts; };
   const auto lane_of = [&](const Warp& warp, uint32_t thread) {
     return warp.index() % kParts * Partition::kLanes + thread % Partition::kLanes;
@@ -167,6 +168,25 @@ KINGLET_HOST_DEVICE void SumNarrowLogits(const ClusterProduct& p, const Work& wo
   });
 }
 
-}  // namespace kinglet::cuda::internal
+}  // namespace internal
+
+// SumsOfProducts (cluster_products.h) of a narrow matrix. REQUIRES: at least 32 logits, fits_float,
+// and no ReLU.
+struct SumsOfNarrowProducts {
+  ClusterProduct cluster;
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t warps) const {
+    return cluster.WorkItems(lanes, warps);
+  }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return cluster.SharedBytes(); }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const SumsOfNarrowProducts& p, const Work& work) {
+  internal::RunPasses(p.cluster, work,
+                      [&](const SharedMemory& shared, const internal::LogitSums& sums) {
+                        internal::SumNarrowLogits(p.cluster, work, shared, sums);
+                      });
+}
+
+}  // namespace kinglet::cuda
 
 #endif  // KINGLET_KERNELS_CUDA_NARROW_CLUSTER_H_

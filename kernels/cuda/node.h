@@ -110,11 +110,8 @@ struct LaneItem {
       : lane(work.item / each), part(work.item % each) {}
 };
 
-// Base of nodes whose work item i is all the work of lane i. Thread block b of a launch runs lane
-// b, b + grid size, ... in every such node, so it continues to the next one without waiting for
-// other thread blocks.
+// Base of nodes whose work item i is all the work of lane i.
 struct ByLane {
-  static constexpr bool kByLane = true;
   KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
@@ -125,18 +122,10 @@ struct TokenRange {
   KINGLET_HOST_DEVICE bool Contains(uint32_t token) const { return token - first < size; }
 };
 
-// From this many lanes on, a node that mostly reads and writes lanes' memory gets a launch and a
-// kernel of its own. The kernel uses no more registers than the node needs, so more thread blocks
-// fit a multiprocessor and hide each other's memory latency.
-inline constexpr uint32_t kManyLanes = 64;
-
 // A device node: the arguments of kind number `kind` in the list Operations (operations.h).
 struct Node {
   static constexpr size_t kMaxBytes = 256, kAlignment = 8;
   uint32_t kind;
-  bool by_lane;  // derived from ByLane
-  // For this many lanes or more the node is a launch of its own, by a kernel of its own.
-  uint32_t alone_from_lanes;
   uint32_t cluster_blocks;  // of each lane's cluster (cluster.h); 0 for any other node
   alignas(kAlignment) unsigned char arguments[kMaxBytes];
 };
@@ -165,30 +154,17 @@ KINGLET_HOST_DEVICE constexpr uint32_t KindIn(ArgumentList<A...>) {
   ((std::is_same_v<T, A> ? found = kind++ : kind++), ...);
   return found;
 }
+// Calls f with the arguments of a node, on the host.
 template <class... A, class F>
-KINGLET_HOST_DEVICE void WithArguments(ArgumentList<A...>, const Node& node, const F& f) {
+void WithArguments(ArgumentList<A...>, const Node& node, const F& f) {
   uint32_t kind = 0;
   ((node.kind == kind++ ? f(ArgumentsOf<A>(node)) : void()), ...);
 }
 template <class T, class = void>
-constexpr bool kByLane = false;
-template <class T>
-constexpr bool kByLane<T, std::enable_if_t<T::kByLane>> = true;
-template <class T, class = void>
 constexpr bool kOfCluster = false;
 template <class T>
 constexpr bool kOfCluster<T, std::enable_if_t<T::kOfCluster>> = true;
-template <class T, class = void>
-constexpr uint32_t kAloneFromLanes = UINT32_MAX;
-template <class T>
-constexpr uint32_t kAloneFromLanes<T, std::enable_if_t<(T::kAloneFromLanes > 0)>> =
-    T::kAloneFromLanes;
 }  // namespace internal
-
-// Whether all thread blocks of a launch must wait for each other between two successive nodes.
-KINGLET_HOST_DEVICE inline bool NeedsBarrier(const Node& before, const Node& after) {
-  return !before.by_lane || !after.by_lane;
-}
 
 }  // namespace kinglet::cuda
 

@@ -1,6 +1,5 @@
 // How MatVec, and the products of other operations, become device nodes (product.h).
 #include "kernels/cuda/bind.h"
-#include "kernels/cuda/device.h"
 #include "kernels/numerics.h"
 
 namespace kinglet::cuda {
@@ -10,11 +9,8 @@ constexpr uint64_t kMostColumns = 32768;  // the sum of kMostColumns products of
 constexpr int64_t kLargestByte = 127;
 constexpr int64_t kLargestExactFloat = 1 << 24;  // all integers up to it are floats
 
-// IntegerProduct divides its work for the launches and thread blocks of device.h.
-static_assert(IntegerProduct::kItemsOfSmallLaunch == kFewBlocks);
-static_assert(IntegerProduct::kTilesOfLargeLaunch == kFewWorkItems * kBlockWarps);
 static_assert(IntegerProduct::kMaxWarpsOfItem == kBlockWarps);
-// Three thread blocks (alone_kernels.cu) fit a multiprocessor with 100 KB of shared memory, of
+// Three thread blocks (node_kernels.cu) fit a multiprocessor with 100 KB of shared memory, of
 // which each thread block reserves one (compute capability 8.6).
 static_assert(3 * (IntegerProduct::SharedBytes() + 1024) <= 100 * 1024);
 

@@ -7,15 +7,15 @@
 // of 256 and added. All sums are exact integers, so their order does not matter: a row's result is
 // one conversion to float, one multiplication by the two scales, and the bias.
 //
-// A work item has one stream tile for up to 8 lanes (RunForFewLanes), else two (Run), and some
-// tiles of rows. If work items are few, several warps divide the columns of a tile of rows among
-// themselves. Their partial sums are added in shared memory.
+// A work item has two stream tiles and some tiles of rows. If work items are few, several warps
+// divide the columns of a tile of rows among themselves. Their partial sums are added in shared
+// memory.
 //
 // A matrix of at most four columns (ByteForm::kNarrow) would leave most of a tile empty. For such a
 // matrix a thread has a row, for all lanes of the work item.
 //
-// Shared memory: the vectors' planes, up to 1,024 columns of 8 lanes or 512 columns of 16 lanes at
-// a time; after the last columns the partial sums.
+// Shared memory: the vectors' planes, 512 columns of 16 lanes at a time; after the last columns the
+// partial sums.
 #ifndef KINGLET_KERNELS_CUDA_PRODUCT_H_
 #define KINGLET_KERNELS_CUDA_PRODUCT_H_
 
@@ -39,7 +39,7 @@ struct Finish {
   }
 };
 
-// y[rows] = finish(matrix * x). A work item is some tiles of rows for 8 lanes, or for 16.
+// y[rows] = finish(matrix * x). A work item is some tiles of rows for 16 lanes.
 struct IntegerProduct {
   ByteMatrix matrix;
   Vector x;         // codes, [cols]
@@ -53,31 +53,20 @@ struct IntegerProduct {
   Rounding rounding;
   TokenRange tokens;
 
-  // Columns of x in shared memory at a time, for 8 lanes and for 16.
-  static constexpr uint32_t kColumns = 1024;
-  static constexpr uint32_t kColumnsOfMany = 512;
-  static constexpr uint32_t kStreamTilesOfMany = 2;
-  static constexpr uint32_t kAloneFromLanes = kTileStreams + 1;
-  KINGLET_HOST_DEVICE static uint32_t StreamTiles(uint32_t lanes) {
-    return lanes > kTileStreams ? kStreamTilesOfMany : 1;
-  }
-  // How many warps divide the columns of a tile of rows among themselves, a power of 2: as many as
-  // possible without more work items than a small launch has thread blocks (device.h) or, for more
-  // than 8 lanes, than keep a device busy. For up to 8 lanes a large launch has two, so that its
-  // last work items are short.
+  static constexpr uint32_t kColumns = 512;  // of x that are in shared memory at a time
+  static constexpr uint32_t kStreamTiles = 2;
+  static constexpr uint32_t kStreams = kStreamTiles * kTileStreams;
   static constexpr uint32_t kNarrowRows = 512;  // of a work item
-  static constexpr uint32_t kItemsOfSmallLaunch = 16;
-  static constexpr uint32_t kItemsOfManyLanes = 256;
-  static constexpr uint32_t kTilesOfLargeLaunch = 512;
+  // How many warps divide the columns of a tile of rows among themselves, a power of 2: as many as
+  // possible without more work items than keep a device busy.
+  static constexpr uint32_t kEnoughItems = 256;
   KINGLET_HOST_DEVICE static uint32_t WarpsOfTile(const ByteMatrix& matrix, uint32_t lanes,
                                                   uint32_t warps) {
-    const bool few = lanes <= kTileStreams;
     // Tiles of rows, each counted once for every work item's lanes.
-    const uint32_t tiles = matrix.row_tiles() * DivideUp(lanes, StreamTiles(lanes) * kTileStreams);
-    if (few && tiles > kTilesOfLargeLaunch) return Least(Least(2u, warps), matrix.col_tiles());
-    const uint32_t most = (few ? kItemsOfSmallLaunch : kItemsOfManyLanes) * warps;
+    const uint32_t tiles = matrix.row_tiles() * DivideUp(lanes, uint32_t{kStreams});
     uint32_t tile_warps = warps;
-    while (tile_warps > 1 && (tile_warps > matrix.col_tiles() || tiles * tile_warps > most)) {
+    while (tile_warps > 1 &&
+           (tile_warps > matrix.col_tiles() || tiles * tile_warps > kEnoughItems * warps)) {
       tile_warps /= 2;
     }
     return tile_warps;
@@ -91,8 +80,7 @@ struct IntegerProduct {
   }
   // `warps`: a power of 2.
   KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t warps) const {
-    const uint32_t lanes_of_item = StreamTiles(lanes) * kTileStreams;
-    return DivideUp(lanes, lanes_of_item) * RowItems(matrix, lanes, warps);
+    return DivideUp(lanes, uint32_t{kStreams}) * RowItems(matrix, lanes, warps);
   }
   // Bytes from one lane's row of a plane in shared memory to the next: 16 more than a multiple of
   // 128, so that the threads of a warp, which read 8 lanes, have no bank conflicts.
@@ -100,17 +88,11 @@ struct IntegerProduct {
   // Partial sums of a tile of rows and a stream tile that a warp leaves in shared memory.
   static constexpr uint32_t kPartialSums = kTileRows * kTileStreams;
   // The sums replace the vectors.
-  KINGLET_HOST_DEVICE static constexpr uint64_t SharedBytes(uint32_t stream_tiles,
-                                                            uint32_t columns) {
-    const uint64_t vectors = 2 * stream_tiles * kTileStreams * Stride(columns);
-    const uint64_t sums =
-        SharedMemory::Bytes<int64_t>(kMaxWarpsOfItem * stream_tiles * kPartialSums);
-    return vectors < sums ? sums : vectors;
-  }
   KINGLET_HOST_DEVICE static constexpr uint64_t SharedBytes() {
-    const uint64_t few = SharedBytes(1, kColumns);
-    const uint64_t many = SharedBytes(kStreamTilesOfMany, kColumnsOfMany);
-    return few < many ? many : few;
+    const uint64_t vectors = 2 * kStreams * Stride(kColumns);
+    const uint64_t sums =
+        SharedMemory::Bytes<int64_t>(kMaxWarpsOfItem * kStreamTiles * kPartialSums);
+    return vectors < sums ? sums : vectors;
   }
   static constexpr uint32_t kMaxWarpsOfItem = 8;
 };
@@ -226,33 +208,29 @@ KINGLET_HOST_DEVICE inline void AddTileProducts(const Warp& warp, const ByteMatr
 
 // By one warp: adds the products of a tile of rows with stream tiles of an IntegerProduct. The
 // matrix's form is tested once here, not once for every tile.
-template <uint32_t kStreamTiles, class StreamOf>
+template <class StreamOf>
 KINGLET_HOST_DEVICE inline void AddProductsOfItem(const Warp& warp, const IntegerProduct& p,
                                                   uint64_t from, const ColumnTiles& tiles,
                                                   const StreamBytes& x, const StreamOf& stream_of,
-                                                  TileSums<kStreamTiles>& sums) {
-  constexpr uint32_t kAhead = 4 / kStreamTiles;
-  const ByteMatrix& matrix = p.matrix;
-  const auto add = [&](auto form) {
+                                                  TileSums<IntegerProduct::kStreamTiles>& sums) {
+  constexpr uint32_t kAhead = 2;
+  const auto add = [&](auto form, auto bytes_x) {
     constexpr ByteForm kForm = decltype(form)::value;
-    const auto load_high = [&](uint64_t tile, uint32_t thread) {
-      return LoadHigh<kForm>(matrix, tile, thread);
-    };
-    constexpr bool kBytes = kForm == ByteForm::kByte;
-    if (p.x_is_byte) {
-      AddTileProducts<kStreamTiles, kAhead, kBytes, true>(warp, matrix, from, tiles, x, load_high,
-                                                          stream_of, sums);
-    } else {
-      AddTileProducts<kStreamTiles, kAhead, kBytes, false>(warp, matrix, from, tiles, x, load_high,
-                                                           stream_of, sums);
-    }
+    AddTileProducts<IntegerProduct::kStreamTiles, kAhead, kForm == ByteForm::kByte,
+                    decltype(bytes_x)::value>(
+        warp, p.matrix, from, tiles, x,
+        [&](uint64_t tile, uint32_t thread) { return LoadHigh<kForm>(p.matrix, tile, thread); },
+        stream_of, sums);
   };
-  if (matrix.form == ByteForm::kByte) {
-    add(std::integral_constant<ByteForm, ByteForm::kByte>());
-  } else if (matrix.form == ByteForm::kSigned9) {
-    add(std::integral_constant<ByteForm, ByteForm::kSigned9>());
+  const auto with_form = [&](auto form) {
+    p.x_is_byte ? add(form, std::true_type()) : add(form, std::false_type());
+  };
+  if (p.matrix.form == ByteForm::kByte) {
+    with_form(std::integral_constant<ByteForm, ByteForm::kByte>());
+  } else if (p.matrix.form == ByteForm::kSigned9) {
+    with_form(std::integral_constant<ByteForm, ByteForm::kSigned9>());
   } else {
-    add(std::integral_constant<ByteForm, ByteForm::kTwoBytes>());
+    with_form(std::integral_constant<ByteForm, ByteForm::kTwoBytes>());
   }
 }
 
@@ -352,13 +330,12 @@ KINGLET_HOST_DEVICE inline float NarrowSum(const IntegerProduct& p, const Narrow
 // A work item of a narrow matrix.
 KINGLET_HOST_DEVICE inline void RunNarrow(const IntegerProduct& p, const Work& work) {
   const Block& block = work.block;
-  const uint32_t lanes_of_item = IntegerProduct::StreamTiles(work.lane_count) * kTileStreams;
   const uint32_t row_items = IntegerProduct::RowItems(p.matrix, work.lane_count, block.warps());
-  const uint32_t first_lane = work.item / row_items * lanes_of_item;
+  const uint32_t first_lane = work.item / row_items * IntegerProduct::kStreams;
   const uint32_t first_row = work.item % row_items * IntegerProduct::kNarrowRows;
-  const uint32_t lanes = Least(work.lane_count - first_lane, lanes_of_item);
+  const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{IntegerProduct::kStreams});
   if (!AnyTakesPart(p, work, first_lane, lanes)) return;
-  NarrowVector* const x = SharedMemory(block).Take<NarrowVector>(lanes_of_item);
+  NarrowVector* const x = SharedMemory(block).Take<NarrowVector>(IntegerProduct::kStreams);
   block.ForEach(
       lanes, [&](uint64_t i) { x[i] = NarrowVector::Load(p, work, work.lanes[first_lane + i]); });
   const uint32_t rows = Least(p.matrix.rows - first_row, uint32_t{IntegerProduct::kNarrowRows});
@@ -378,28 +355,27 @@ KINGLET_HOST_DEVICE constexpr uint32_t PaddedColumns(uint32_t left, uint32_t mos
   return DivideUp(Least(left, most), uint32_t{kTileDepth}) * kTileDepth;
 }
 
-// Work item `row_item` of those for all rows, for lanes [first_lane, first_lane + lanes), which fit
-// kStreamTiles stream tiles.
-template <uint32_t kStreamTiles>
-KINGLET_HOST_DEVICE inline void RunTiles(const IntegerProduct& p, const Work& work,
-                                         uint32_t first_lane, uint32_t lanes, uint32_t row_item) {
+// A work item of a matrix of tiles.
+KINGLET_HOST_DEVICE inline void RunTiles(const IntegerProduct& p, const Work& work) {
+  constexpr uint32_t kStreamTiles = IntegerProduct::kStreamTiles;
+  constexpr uint32_t kColumns = IntegerProduct::kColumns;
   constexpr uint32_t kPartialSums = kStreamTiles * IntegerProduct::kPartialSums;
   const Block& block = work.block;
   const uint32_t cols = p.matrix.cols;
+  const uint32_t row_items = IntegerProduct::RowItems(p.matrix, work.lane_count, block.warps());
   const uint32_t warps_of_tile =
       IntegerProduct::WarpsOfTile(p.matrix, work.lane_count, block.warps());
   const uint32_t tiles = block.warps() / warps_of_tile;
-  const uint32_t first_tile = row_item * tiles;
+  const uint32_t first_lane = work.item / row_items * IntegerProduct::kStreams;
+  const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{IntegerProduct::kStreams});
+  const uint32_t first_tile = work.item % row_items * tiles;
   if (!AnyTakesPart(p, work, first_lane, lanes)) return;
 
-  // Fewer than 8 lanes have the shared memory of 8, so each has more columns there.
-  const uint32_t columns = kStreamTiles == 1 ? IntegerProduct::kColumns * (kTileStreams / lanes)
-                                             : IntegerProduct::kColumnsOfMany;
   SharedMemory shared(block);
-  const StreamBytes x(shared, lanes, IntegerProduct::Stride(columns));
+  const StreamBytes x(shared, IntegerProduct::kStreams, IntegerProduct::Stride(kColumns));
   PerWarp<TileSums<kStreamTiles>> sums;
-  for (uint32_t begin = 0; begin < cols; begin += columns) {
-    const uint32_t padded = PaddedColumns(cols - begin, columns);
+  for (uint32_t begin = 0; begin < cols; begin += kColumns) {
+    const uint32_t padded = PaddedColumns(cols - begin, kColumns);
     StageStreams(work, p.x, p.x_is_byte, first_lane, lanes, begin, cols, padded, x);
     block.EachWarp([&](const Warp& warp) {
       const uint32_t row_tile = first_tile + warp.index() / warps_of_tile;
@@ -448,28 +424,8 @@ KINGLET_HOST_DEVICE inline void RunTiles(const IntegerProduct& p, const Work& wo
 
 }  // namespace internal
 
-// A work item for at most 8 lanes (see the top of this file).
-KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Work& work) {
-  if (p.matrix.narrow()) {
-    internal::RunNarrow(p, work);
-  } else {
-    internal::RunTiles<1>(p, work, 0, work.lane_count, work.item);
-  }
-}
-
-// A work item for more than 8 lanes.
 KINGLET_HOST_DEVICE inline void Run(const IntegerProduct& p, const Work& work) {
-  if (p.matrix.narrow()) {
-    internal::RunNarrow(p, work);
-    return;
-  }
-  constexpr uint32_t kStreams = IntegerProduct::kStreamTilesOfMany * kTileStreams;
-  const uint32_t row_items =
-      IntegerProduct::RowItems(p.matrix, work.lane_count, work.block.warps());
-  const uint32_t first_lane = work.item / row_items * kStreams;
-  internal::RunTiles<IntegerProduct::kStreamTilesOfMany>(
-      p, work, first_lane, Least(work.lane_count - first_lane, uint32_t{kStreams}),
-      work.item % row_items);
+  p.matrix.narrow() ? internal::RunNarrow(p, work) : internal::RunTiles(p, work);
 }
 
 }  // namespace kinglet::cuda

@@ -115,7 +115,7 @@ Result<Program::Context> Program::ContextWith(std::span<const Node> layers, Node
 }
 
 NodeList Program::List(NodeRange range, uint32_t lanes) const {
-  const Context& context = lanes <= kMostStackLanes && !few_.nodes.empty() ? few_ : many_;
+  const Context& context = lanes <= kFewLanes && !few_.nodes.empty() ? few_ : many_;
   const bool is_context = range.begin == context_.begin && range.end == context_.end;
   if (!is_context || context.nodes.empty()) return List(range);
   return {context.nodes.data(), static_cast<uint32_t>(context.nodes.size()), context.on_device};

@@ -18,10 +18,6 @@
 
 namespace kinglet::cuda {
 
-// With more lanes, a layer's own nodes, which share weights between lanes, are faster than a
-// cluster for each lane (DecoderStack).
-inline constexpr uint32_t kMostStackLanes = 64;
-
 class Program {
  public:
   // KINGLET_UNSUPPORTED names an operation that the device cannot run, and its node;

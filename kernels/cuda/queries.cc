@@ -43,10 +43,12 @@ struct FusedProduct {
 };
 
 // The integer product that computes the logits of all tokens of a cluster, if it may be computed
-// twice instead of stored.
+// twice instead of stored. A head that tails follow is small, and its logits are read again.
 std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& cluster,
                                         const std::vector<std::vector<Node>>& bound,
                                         const Logits& logits, uint64_t max_shared_bytes) {
+  const bool is_head = cluster.first == 0 && plan.clusters.size() > 1;
+  if (is_head) return std::nullopt;
   std::optional<FusedProduct> found;
   for (size_t i = cluster.nodes.begin; i < cluster.nodes.end; ++i) {
     if (!Writes(plan.nodes[i].op, cluster.logits)) continue;
@@ -62,7 +64,7 @@ std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& clu
   }
   const IntegerProduct& product = found->product;
   if (product.matrix.narrow() && (!product.fits_float || product.finish.relu)) return std::nullopt;
-  const ClusterProduct fused = {product, logits, 0};
+  const ClusterProduct fused = {product, logits};
   const bool fits = fused.SharedBytes() <= std::min(kMaxSharedBytes, max_shared_bytes) &&
                     fused.PaddedColumns() <= RankedTokensPlan::kMostColumns;
   return fits ? found : std::nullopt;
@@ -173,8 +175,10 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
       }
     }
     if (product) {
-      const ClusterProduct all = {product->product, logits, device.EnoughWorkItems()};
-      queries.fused_.nodes.push_back(MakeNode(SumsOfProducts{all}));
+      const ClusterProduct all = {product->product, logits};
+      queries.fused_.nodes.push_back(product->product.matrix.narrow()
+                                         ? MakeNode(SumsOfNarrowProducts{all})
+                                         : MakeNode(SumsOfProducts{all}));
       queries.fused_.nodes.push_back(MakeNode(LogOfSum{{}, logits}));
     }
   }
@@ -269,7 +273,7 @@ Status Queries::BindAtOnce(const Plan& plan, const std::vector<std::vector<Node>
 }
 
 NodeList Queries::NodesAtOnce(bool only_asked, uint32_t lanes) const {
-  if (at_once_.empty() || lanes > kMostLanesAtOnce) return {};
+  if (at_once_.empty() || lanes > kFewLanes) return {};
   const uint32_t first = only_asked ? kNodesAtOnce : 0;
   return {at_once_.data() + first, kNodesAtOnce, at_once_on_device_ + first};
 }

@@ -17,10 +17,10 @@
 
 namespace kinglet::cuda {
 
-// With fewer lanes, products that are computed twice do not keep the device busy.
-inline constexpr uint32_t kLeastFusedLanes = 32;
-// With more lanes, tails are computed for the lanes alone that need them.
-inline constexpr uint32_t kMostLanesAtOnce = 64;
+// With more lanes, nodes that share weights between lanes are faster than a cluster for each lane
+// (DecoderStack), tails are computed for the lanes alone that need them, and their logits twice
+// rather than stored, which with few lanes would not keep the device busy.
+inline constexpr uint32_t kFewLanes = 64;
 
 class Queries {
  public:
@@ -63,7 +63,7 @@ class Queries {
         firsts;  // index of cluster i's first node; at the end, the number of nodes
     const RankedCluster* clusters = nullptr;
   };
-  const Way& WayOf(uint32_t lanes) const { return lanes < kLeastFusedLanes ? stored_ : fused_; }
+  const Way& WayOf(uint32_t lanes) const { return lanes <= kFewLanes ? stored_ : fused_; }
 
   static constexpr uint32_t kNodesAtOnce = 2;
   Status BindAtOnce(const Plan& plan, const std::vector<std::vector<Node>>& bound,

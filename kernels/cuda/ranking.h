@@ -42,8 +42,6 @@ struct RankTokens {
   std::byte* answers;  // device memory, [lanes] of RankedTokens::BytesFor(k) each
   uint64_t* tails;     // device memory, [lanes]: a bit for each cluster; of kHead and kTails
 
-  static constexpr uint32_t kAloneFromLanes = 1;
-
   KINGLET_HOST_DEVICE RankedTokens& Answer(uint32_t lane) const {
     return *reinterpret_cast<RankedTokens*>(answers + lane * RankedTokens::BytesFor(k));
   }
@@ -56,8 +54,6 @@ struct TokenLogProbability {
   RankedTokensPlan plan;
   std::byte* answers;    // device memory, [lanes] of RankedTokens::BytesFor(1) each
   uint64_t also_finite;  // clusters that were computed for every lane and must be finite, too
-
-  static constexpr uint32_t kAloneFromLanes = 1;
 
   KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const;

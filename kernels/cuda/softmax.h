@@ -84,7 +84,6 @@ KINGLET_HOST_DEVICE inline uint64_t BytesOfNormaliser(const Logits& logits) {
 
 // The normaliser from all sum tiles (kernels/op.h, LogSumExp). A work item is a lane.
 struct LogOfSum : ByLane {
-  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Logits logits;
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return BytesOfNormaliser(logits); }
 };

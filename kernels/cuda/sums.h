@@ -54,8 +54,7 @@ KINGLET_HOST_DEVICE inline float FoldTiles(float* sums, uint64_t n) {
 }
 
 // Block-wide: FoldTiles. The result is in sums[0].
-template <class Team>
-KINGLET_HOST_DEVICE void BlockFoldTiles(const Team& block, float* sums, uint64_t n) {
+KINGLET_HOST_DEVICE inline void BlockFoldTiles(const Block& block, float* sums, uint64_t n) {
   for (uint64_t apart = 1; apart < n; apart *= 2) {
     block.ForEach(DivideUp(n - apart, 2 * apart),
                   [&](uint64_t i) { sums[2 * apart * i] += sums[2 * apart * i + apart]; });
@@ -66,6 +65,10 @@ KINGLET_HOST_DEVICE void BlockFoldTiles(const Team& block, float* sums, uint64_t
 class RunningFold {
  public:
   KINGLET_HOST_DEVICE void Push(float value) {
+    // Its loops are seldom run, and then short: not unrolled, they are less code.
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll 1
+#endif
     for (uint32_t merged = count_++; (merged & 1u) != 0; merged >>= 1) {
       value = stack_[--depth_] + value;
     }
@@ -74,6 +77,9 @@ class RunningFold {
   KINGLET_HOST_DEVICE float Total() const {
     if (depth_ == 0) return 0.0f;
     float total = stack_[depth_ - 1];
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll 1
+#endif
     for (uint32_t i = depth_ - 1; i-- > 0;) total = stack_[i] + total;
     return total;
   }
@@ -123,8 +129,8 @@ KINGLET_HOST_DEVICE constexpr uint64_t BlockSumFloats(uint64_t n) {
 // Block-wide: the sum of n terms, returned to every thread. `chains` is shared memory of
 // BlockSumFloats(n) floats, which may be reused after one more barrier, when all threads have read
 // the sum.
-template <class Team, class Accumulate>
-KINGLET_HOST_DEVICE float BlockSum(const Team& block, uint64_t n, float* chains,
+template <class Accumulate>
+KINGLET_HOST_DEVICE float BlockSum(const Block& block, uint64_t n, float* chains,
                                    const Accumulate& accumulate) {
   const uint64_t count = n == 0 ? 0 : SumChains(n);
   block.ForEach(count, [&](uint64_t c) { chains[c] = ChainSum(n, c, accumulate); });
@@ -160,17 +166,14 @@ KINGLET_HOST_DEVICE PerThread<float> WarpSum(const Warp& warp, uint32_t n,
 KINGLET_HOST_DEVICE inline float LargerNumber(float x, float y) { return y > x || x != x ? y : x; }
 
 // How many threads of a thread block work on BlockLargest and BlockUnits.
-inline constexpr uint32_t kLargestParts = 256;
-KINGLET_HOST_DEVICE constexpr uint32_t LargestParts(uint32_t threads) {
-  return Least(threads, uint32_t{kLargestParts});
-}
+inline constexpr uint32_t kLargestParts = kBlockThreads;
 
 // Block-wide: the sum of units(i) (kernels/cache_weight.h) for i < n, returned to every thread.
 // `parts` is shared memory of kLargestParts numbers.
-template <class Team, class Units>
-KINGLET_HOST_DEVICE uint64_t BlockUnits(const Team& block, uint64_t n, uint64_t* parts,
+template <class Units>
+KINGLET_HOST_DEVICE uint64_t BlockUnits(const Block& block, uint64_t n, uint64_t* parts,
                                         const Units& units) {
-  const uint64_t count = LargestParts(block.threads());
+  const uint64_t count = kLargestParts;
   block.ForEach(count, [&](uint64_t part) {
     uint64_t sum = 0;
     for (uint64_t i = part; i < n; i += count) sum = AddUnits(sum, units(i));
@@ -187,14 +190,14 @@ KINGLET_HOST_DEVICE uint64_t BlockUnits(const Team& block, uint64_t n, uint64_t*
 // Block-wide: the largest of value(i) for i < n, n > 0, returned to every thread. As in
 // kernels/ref/softmax.h, a NaN is the result only if it is value(0) and `from_first` is true, or if
 // all values are NaN. `parts` is shared memory of kLargestParts floats.
-template <class Team, class Value>
-KINGLET_HOST_DEVICE float BlockLargest(const Team& block, uint64_t n, bool from_first, float* parts,
-                                       const Value& value) {
+template <class Value>
+KINGLET_HOST_DEVICE float BlockLargest(const Block& block, uint64_t n, bool from_first,
+                                       float* parts, const Value& value) {
   const auto larger = [from_first](float largest, float x, bool first) {
     const bool is_nan = largest != largest && !(first && from_first);
     return x > largest || is_nan ? x : largest;
   };
-  const uint64_t count = Least(n, uint64_t{LargestParts(block.threads())});
+  const uint64_t count = Least(n, uint64_t{kLargestParts});
   block.ForEach(count, [&](uint64_t part) {
     float largest = value(part);
     for (uint64_t i = part + count; i < n; i += count)

@@ -41,7 +41,6 @@ KINGLET_HOST_DEVICE void EachElement(const Work& work, uint32_t count, const F& 
 
 // y = (x - mean) / sqrt(variance + epsilon) * gain + bias. A work item is a lane.
 struct NormaliseVector : ByLane {
-  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Place x, y;  // [count] of floats
   uint32_t count;
   const float* gain;  // [count]
@@ -124,7 +123,6 @@ KINGLET_HOST_DEVICE inline void Run(const ActivateVector& p, const Work& work) {
 
 // codes = round(clamp(x) / scale). A work item is a lane.
 struct QuantiseVector : ByLane {
-  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Place x;      // [count] of floats
   Place codes;  // [count] of int16
   uint32_t count;
@@ -140,7 +138,6 @@ KINGLET_HOST_DEVICE inline void Run(const QuantiseVector& p, const Work& work) {
 
 // y += x. A work item is a lane.
 struct AddVector : ByLane {
-  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Vector x;
   Place y;
 };

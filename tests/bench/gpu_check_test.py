@@ -121,11 +121,11 @@ class GpuCheck(unittest.TestCase):
             self.kinglet(body)
             self.assert_fails("device", "failed: the bits of cpu: demo model")
 
-    def test_each_kind_of_launch_is_asked_for(self):
-        self.kinglet("[ -n \"$KINGLET_CUDA_LAUNCHES\" ] && echo '{\"backend\":\"cuda\",\"p\":1}'")
+    def test_nodes_are_asked_for_one_by_one(self):
+        self.kinglet("[ -n \"$KINGLET_CUDA_NODE_BY_NODE\" ] && echo '{\"backend\":\"cuda\",\"p\":1}'")
         self.assert_passes("launches")
-        self.kinglet("[ \"$KINGLET_CUDA_LAUNCHES\" != cluster ] && echo '{\"backend\":\"cuda\",\"p\":1}'")
-        self.assert_fails("launches", "failed: the bits of cpu, launches: cluster", "-- part launches: FAILED")
+        self.kinglet("[ \"$KINGLET_CUDA_NODE_BY_NODE\" != 1 ] && echo '{\"backend\":\"cuda\",\"p\":1}'")
+        self.assert_fails("launches", "failed: the bits of cpu, node by node", "-- part launches: FAILED")
 
     def test_other_launches_than_planned_fail(self):
         self.fake_tests("lane_check", "echo '1 lanes: 13 launches of the last token'")

@@ -89,7 +89,6 @@ class Instant : public cuda::Device {
   }
   uint64_t FreeBytes() const override { return memory_->FreeBytes(); }
   uint64_t SharedBytesOfBlock() const override { return memory_->SharedBytesOfBlock(); }
-  uint32_t EnoughWorkItems() const override { return memory_->EnoughWorkItems(); }
   bool HasClustersFor(const cuda::Node& node) const override {
     return memory_->HasClustersFor(node);
   }

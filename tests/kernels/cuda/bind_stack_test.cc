@@ -17,7 +17,7 @@ template <class T>
 int CountOf(const ModelDraft& draft) {
   const auto model = Open(draft, "ref");
   const auto program = Program::Bind(model->plan(), model->layout(), EmulatedDevice(), {}).value();
-  const NodeList list = program->List(model->plan().context, kMostStackLanes + 1);
+  const NodeList list = program->List(model->plan().context, kFewLanes + 1);
   return static_cast<int>(std::count_if(list.nodes, list.nodes + list.count, IsKind<T>));
 }
 
@@ -31,7 +31,7 @@ TEST(CudaBindStack, ManyLanesHaveTwoNodesALayer) {
   options.key_size = 12;
   EXPECT_EQ(CountOf<BetweenAttentions>(TinyMicronet(options)), 4);
   EXPECT_EQ(CountOf<AttendLanes>(TinyMicronet(options)), 0);
-  EXPECT_EQ(CountOf<AttendHead>(TinyMicronet(options)), 3);
+  EXPECT_EQ(CountOf<ScoreSlots>(TinyMicronet(options)), 3);
   options.quantised = false;
   EXPECT_EQ(CountOf<BetweenAttentions>(TinyMicronet(options)), 0);
 }

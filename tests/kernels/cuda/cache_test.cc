@@ -77,17 +77,17 @@ TEST(CudaCache, LargeCaches) {
   }
 }
 
-// Many lanes have larger work items.
 TEST(CudaCache, OfManyLanes) {
+  constexpr uint32_t kMany = 65;
   for (const int bits : {0, 9}) {
     BufferId hidden{};
     const OpCase op_case = CacheOfNodes({12, 300, bits}, hidden);
     for (const Order order : {Order::kForward, Order::kBackward}) {
-      Lanes lanes(op_case, kManyLanes, {7, order});
+      Lanes lanes(op_case, kMany, {7, order});
       lanes.Randomise(std::get<CacheAppend>(op_case.plan.nodes[0].op).keys);
       lanes.Randomise(hidden);
       std::vector<StreamPlace> places;
-      for (uint32_t i = 0; i < kManyLanes; ++i) places.push_back({5 * i, 0, i});
+      for (uint32_t i = 0; i < kMany; ++i) places.push_back({5 * i, 0, i});
       lanes.RunAt(places);
     }
   }

@@ -1,5 +1,5 @@
-// LargestOfProducts and TermsOfProducts, which do not store logits, against the nodes for stored
-// logits: full and partial tiles, and both ways to divide them among warps.
+// SumsOfProducts and SumsOfNarrowProducts, which do not store logits, against the nodes for stored
+// logits: full and partial tiles.
 #include "kernels/cuda/cluster_products.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/cuda/narrow_cluster.h"
 #include "kernels/cuda/weights.h"
 #include "tests/support/model_builder.h"
 
@@ -82,7 +83,6 @@ class Cluster {
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
-  template <uint32_t kTiles>
   void ExpectSame(Order order) {
     const ClusterProduct& cluster = cluster_;
     const Logits& logits = cluster.logits;
@@ -96,16 +96,16 @@ class Cluster {
         run(Work{lanes.data(), shape_.lanes, item, block});
       }
     };
-    const uint32_t items = cluster.WorkItemsOf(kTiles, shape_.lanes, block.warps());
-    each(items, lanes_,
-         [&](const Work& work) { internal::RunPasses<kTiles>(SumsOfProducts{cluster}, work); });
+    each(cluster.WorkItems(shape_.lanes, block.warps()), lanes_, [&](const Work& work) {
+      cluster.product.matrix.narrow() ? Run(SumsOfNarrowProducts{cluster}, work)
+                                      : Run(SumsOfProducts{cluster}, work);
+    });
     const uint32_t all = shape_.lanes * logits.TileCount();
     each(all, stored_lanes_, [&](const Work& work) { Run(SumsOfTiles{logits}, work); });
     for (uint32_t i = 0; i < shape_.lanes; ++i) {
       for (size_t at = logits.count; at < made_[i].size() - 1; ++at) {
         ASSERT_EQ(made_[i][at], stored_[i][at])
-            << "lane " << i << " of " << shape_.lanes << ", number " << at - logits.count << ", "
-            << kTiles << " tiles";
+            << "lane " << i << " of " << shape_.lanes << ", number " << at - logits.count;
       }
     }
   }
@@ -129,9 +129,7 @@ class Cluster {
 
 void ExpectSame(const Shape& shape) {
   for (const Order order : {Order::kForward, Order::kBackward}) {
-    Cluster cluster(shape);
-    cluster.ExpectSame<ClusterProduct::kMaxTilesOfWarp>(order);
-    cluster.ExpectSame<ClusterProduct::kLeastTilesOfWarp>(order);
+    Cluster(shape).ExpectSame(order);
   }
 }
 
@@ -169,15 +167,11 @@ TEST(ClusterProducts, OfExtremeBiases) {
   }
 }
 
-// A head of 8 sum tiles and 4,096 lanes: work items of 8 sum tiles would leave half of a large
-// device idle.
-TEST(ClusterProducts, AreDividedIntoAsManyWorkItemsAsADeviceNeeds) {
-  ClusterProduct head{};
-  head.logits.count = 8 * kSumTile;
-  head.enough_work_items = 128;
-  EXPECT_EQ(head.WorkItems(4096, 8), 128u);
-  EXPECT_EQ(head.WorkItems(2048, 8), 256u);
-  EXPECT_EQ(head.WorkItems(64, 8), 8u);
+TEST(ClusterProducts, AWorkItemHasTwoSumTilesOf64Lanes) {
+  ClusterProduct tail{};
+  tail.logits.count = 9 * kSumTile;
+  EXPECT_EQ(tail.WorkItems(4096, 8), 64u * 5);
+  EXPECT_EQ(tail.WorkItems(65, 8), 2u * 5);
 }
 
 }  // namespace

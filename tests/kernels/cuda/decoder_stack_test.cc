@@ -116,7 +116,7 @@ TEST(CudaDecoderStack, LanesEqualThoseOfRef) {
     for (const uint32_t lanes : {1u, 2u, 15u, 17u, 33u, 64u, 65u, 129u}) {
       if (kIsQuick && lanes != 17 && lanes != 65) continue;
       SCOPED_TRACE(std::to_string(lanes) + " lanes");
-      EXPECT_EQ(StacksOf<AnyShape>(draft, lanes), lanes <= kMostStackLanes ? 1 : 0);
+      EXPECT_EQ(StacksOf<AnyShape>(draft, lanes), lanes <= kFewLanes ? 1 : 0);
       ASSERT_NO_FATAL_FAILURE(ExpectSame(draft, lanes, lanes < 20 ? 25 : 8, order, lanes));
     }
   }
@@ -141,7 +141,7 @@ TEST(CudaDecoderStack, RandomShapesEqualRef) {
     SCOPED_TRACE("trial " + std::to_string(trial));
     const ModelDraft draft = TinyMicronet(options);
     const Order order = trial % 2 == 0 ? Order::kForward : Order::kBackward;
-    const uint32_t many = kMostStackLanes + 1 + random.Below(40);
+    const uint32_t many = kFewLanes + 1 + random.Below(40);
     if (trial % 5 == 0) {
       ASSERT_NO_FATAL_FAILURE(ExpectSame(draft, many, 2, order, trial));
     }

@@ -32,22 +32,22 @@ TEST(CudaDemand, AProductReadsItsBitsOnceAndMakesWholeTilesOfProducts) {
     return DemandOf(MakeNode(product), Lanes(lanes));
   };
   IntegerProduct product = NineBits();
-  for (const auto& [lanes, streams] : {std::pair(1, 8), {8, 8}, {9, 16}, {64, 64}, {65, 80}}) {
+  for (const auto& [lanes, streams] : {std::pair(1, 16), {16, 16}, {17, 32}, {64, 64}, {65, 80}}) {
     EXPECT_EQ(demand(product, lanes).weight_bytes, kEntries * 9 / 8 + 100 * 4) << lanes;
     EXPECT_EQ(demand(product, lanes).byte_products, kEntries * 4 * streams) << lanes;
   }
   product.x_is_byte = true;
-  EXPECT_EQ(demand(product, 1).byte_products, kEntries * 2 * 8);
+  EXPECT_EQ(demand(product, 1).byte_products, kEntries * 2 * 16);
   const float bias[1] = {};
   product.finish.bias = bias;
   EXPECT_EQ(demand(product, 1).weight_bytes, kEntries * 9 / 8 + 200 * 4);
   product.matrix.form = ByteForm::kByte;
   EXPECT_EQ(demand(product, 1).weight_bytes, kEntries + 200 * 4);
-  EXPECT_EQ(demand(product, 1).byte_products, kEntries * 8);
+  EXPECT_EQ(demand(product, 1).byte_products, kEntries * 16);
   product.matrix.form = ByteForm::kTwoBytes;
   product.x_is_byte = false;
   EXPECT_EQ(demand(product, 1).weight_bytes, kEntries * 2 + 200 * 4);
-  EXPECT_EQ(demand(product, 1).byte_products, kEntries * 4 * 8);
+  EXPECT_EQ(demand(product, 1).byte_products, kEntries * 4 * 16);
 }
 
 TEST(CudaDemand, ANarrowMatrixHasNoTilesAndNeedsNoTensorCores) {
@@ -84,7 +84,7 @@ TEST(CudaDemand, RealWeightsAreFourBytesEachAndNeedNoTensorCores) {
 
 TEST(CudaDemand, PositionsAreReadAsFarAsALaneSees) {
   const float rows[1] = {};
-  AttendHead attend{};
+  ScoreSlots attend{};
   attend.attention.heads = 2;
   attend.attention.key_size = 8;
   attend.attention.window = 20;

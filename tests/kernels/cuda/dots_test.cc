@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -24,8 +25,11 @@ TEST(CudaDots, FloatsAreSummedByTheRule) {
       for (float& x : rows) x = random.Signed();
       for (const Order order : {Order::kForward, Order::kBackward}) {
         const Block block(256, nullptr, order);
-        RealDots(
-            block, count, n, q.data(), [&](uint64_t row) { return rows.data() + row * n; },
+        BlockRowSums(
+            block, count, n,
+            [&](float sum, uint64_t row, uint64_t i) {
+              return std::fmaf(q[i], rows[row * n + i], sum);
+            },
             [&](uint64_t row, float dot) { found[row] = dot; });
         for (uint64_t row = 0; row < count; ++row) {
           const float expected = ref::Dot<float>(
@@ -37,7 +41,6 @@ TEST(CudaDots, FloatsAreSummedByTheRule) {
   }
 }
 
-template <class Sum>
 void ExpectExact(int32_t largest) {
   TestRandom random(2);
   for (const uint64_t n : kLengths) {
@@ -48,10 +51,10 @@ void ExpectExact(int32_t largest) {
         x = static_cast<int16_t>(random.Below(5) == 0 ? -largest : largest);
       }
       std::vector<int64_t> found(count, -1);
-      CodeDots<Sum>(
-          Block(256, nullptr), count, n, n % kCodesTogether == 0, q.data(),
-          [&](uint64_t row) { return rows.data() + row * n; },
-          [&](uint64_t row, Sum sum) { found[row] = sum; });
+      BlockRowIntegers(
+          Block(256, nullptr), count, n,
+          [&](uint64_t row, uint64_t i) { return int32_t{q[i]} * rows[row * n + i]; },
+          [&](uint64_t row, int64_t sum) { found[row] = sum; });
       for (uint64_t row = 0; row < count; ++row) {
         int64_t expected = 0;
         for (uint64_t i = 0; i < n; ++i) expected += int64_t{q[i]} * rows[row * n + i];
@@ -62,8 +65,8 @@ void ExpectExact(int32_t largest) {
 }
 
 TEST(CudaDots, CodesAreSummedExactly) {
-  ExpectExact<int32_t>(255);
-  ExpectExact<int64_t>(32767);
+  ExpectExact(255);
+  ExpectExact(32767);
 }
 
 }  // namespace

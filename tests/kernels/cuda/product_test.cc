@@ -44,12 +44,7 @@ float ProductOfConstants(uint32_t cols, int bits, int16_t weight, int16_t code, 
   std::vector<std::byte> shared(IntegerProduct::SharedBytes());
   const Block block(kThreads, shared.data());
   for (uint32_t item = 0; item < product.WorkItems(lanes, block.warps()); ++item) {
-    const Work work = {on.data(), lanes, item, block};
-    if (lanes <= kTileStreams) {
-      RunForFewLanes(product, work);
-    } else {
-      Run(product, work);
-    }
+    Run(product, Work{on.data(), lanes, item, block});
   }
   for (uint32_t i = 1; i < lanes; ++i) EXPECT_EQ(y[i][0], y[0][0]);
   return y[0][0];
@@ -119,7 +114,7 @@ void ExpectPlainSums(const Shape& shape, Order order) {
   for (uint32_t i = 0; i < items; ++i) {
     std::fill(shared.begin(), shared.end(), std::byte{0xA5});
     const Work work = {on.data(), lanes, order == Order::kForward ? i : items - 1 - i, block};
-    lanes <= kTileStreams ? RunForFewLanes(product, work) : Run(product, work);
+    Run(product, work);
   }
   for (uint32_t lane = 0; lane < lanes; ++lane) {
     for (uint32_t row = 0; row < rows; ++row) {
@@ -212,8 +207,8 @@ TEST(IntegerProduct, HasAWorkItemForEveryBlock) {
     return product.WorkItems(lanes, 8);
   };
   EXPECT_EQ(items(256, 1024, 1), 16u);
-  EXPECT_EQ(items(512, 1024, 8), 16u);
-  EXPECT_EQ(items(768, 1024, 1), 12u);
+  EXPECT_EQ(items(512, 1024, 8), 32u);
+  EXPECT_EQ(items(768, 1024, 1), 48u);
   EXPECT_EQ(items(768, 1024, 9), 48u);
   EXPECT_EQ(items(768, 1024, 64), 4u * 48);
   EXPECT_EQ(items(768, 1024, 65), 5u * 48);
@@ -221,7 +216,7 @@ TEST(IntegerProduct, HasAWorkItemForEveryBlock) {
   EXPECT_EQ(items(768, 1024, 4096), 256u * 6);
   EXPECT_EQ(items(768, 64, 9), 12u);
   EXPECT_EQ(items(256, 32, 1), 2u);
-  EXPECT_EQ(items(8192, 1024, 1), 64u);
+  EXPECT_EQ(items(8192, 1024, 1), 256u);
   EXPECT_EQ(items(8208, 1024, 1), 129u);
 }
 

@@ -1,5 +1,4 @@
-// Plans of several nodes on the emulated device against `ref`: nodes that share a launch, and nodes
-// that are merged.
+// Plans of several nodes on the emulated device against `ref`, and nodes that are merged.
 #include "kernels/cuda/program.h"
 
 #include <gtest/gtest.h>
@@ -122,17 +121,6 @@ TEST(CudaProgram, AProductQuantisesWhatTheNextNodeWould) {
   ASSERT_TRUE(bound.ok());
   EXPECT_EQ((*bound)->List({1, 2}).count, 0u);
   EXPECT_EQ((*bound)->List({5, 6}).count, 1u);  // the quantiser after the layer norm stays
-}
-
-TEST(CudaProgram, NodesOfALaneFollowWithoutWaiting) {
-  const Chain chain(20);
-  const auto bound = Program::Bind(chain.plan, chain.layout, EmulatedDevice(), {});
-  const NodeList list = (*bound)->List({0, chain.plan.nodes.size()});
-  ASSERT_EQ(list.count, 5u);
-  EXPECT_TRUE(NeedsBarrier(list.nodes[0], list.nodes[1]));   // product, product
-  EXPECT_TRUE(NeedsBarrier(list.nodes[1], list.nodes[2]));   // product, sum
-  EXPECT_FALSE(NeedsBarrier(list.nodes[2], list.nodes[3]));  // sum, norm
-  EXPECT_FALSE(NeedsBarrier(list.nodes[3], list.nodes[4]));  // norm, quantise
 }
 
 TEST(CudaProgram, RefusesWhatDoesNotFit) {

@@ -56,11 +56,13 @@ TEST_F(QueriesTest, ManyLanesMakeLogitsTwiceAndFewStoreThem) {
   const Queries& queries = program_->queries();
   ASSERT_TRUE(queries.can_rank());
   ASSERT_EQ(queries.clusters(), model_->plan().clusters.size());
-  const NodeList few = queries.AllClusterNodes(kLeastFusedLanes - 1);
-  const NodeList many = queries.AllClusterNodes(kLeastFusedLanes);
+  const NodeList few = queries.AllClusterNodes(kFewLanes);
+  const NodeList many = queries.AllClusterNodes(kFewLanes + 1);
   EXPECT_TRUE(Has<SumsOfTiles>(few));
-  EXPECT_FALSE(Has<SumsOfProducts>(few));
-  EXPECT_TRUE(Has<SumsOfProducts>(many));
+  EXPECT_FALSE(Has<SumsOfNarrowProducts>(few));
+  EXPECT_TRUE(Has<SumsOfNarrowProducts>(many));
+  // A head that tails follow is stored.
+  EXPECT_TRUE(Has<SumsOfTiles>(queries.ClusterNodes(0, kFewLanes + 1)));
   uint32_t nodes = 0;
   for (size_t i = 0; i < queries.clusters(); ++i) nodes += queries.ClusterNodes(i, 1).count;
   EXPECT_EQ(nodes, few.count);
@@ -69,12 +71,12 @@ TEST_F(QueriesTest, ManyLanesMakeLogitsTwiceAndFewStoreThem) {
 TEST_F(QueriesTest, FewLanesHaveAllClustersAtOnce) {
   const Queries& queries = program_->queries();
   for (const bool only_asked : {false, true}) {
-    const NodeList list = queries.NodesAtOnce(only_asked, kMostLanesAtOnce);
+    const NodeList list = queries.NodesAtOnce(only_asked, kFewLanes);
     ASSERT_EQ(list.count, 2u);
     EXPECT_TRUE(Has<ComputeLogits>(list));
     EXPECT_TRUE(Has<NormaliseClusters>(list));
     EXPECT_EQ(ArgumentsOf<ComputeLogits>(list.nodes[0]).of.only_asked, only_asked);
-    EXPECT_EQ(queries.NodesAtOnce(only_asked, kMostLanesAtOnce + 1).count, 0u);
+    EXPECT_EQ(queries.NodesAtOnce(only_asked, kFewLanes + 1).count, 0u);
   }
   const auto node_by_node = Program::Bind(model_->plan(), model_->layout(),
                                           EmulatedDevice({.is_node_by_node = true}), {});
@@ -86,18 +88,18 @@ TEST_F(QueriesTest, FewLanesHaveAllClustersAtOnce) {
   EXPECT_EQ(BindWith(*floats, 232448).value()->queries().NodesAtOnce(false, 1).count, 0u);
 }
 
-// As on compute capability 7.5, whose thread blocks have less shared memory than this head needs.
+// As on compute capability 7.5, whose thread blocks have less shared memory than this tail needs.
 TEST_F(QueriesTest, LogitsAreNotMadeTwiceWhereABlockHasTooLittleSharedMemory) {
   constexpr uint64_t kLittle = 65536;
-  const auto model = ModelOf(512, 9);
+  const auto model = ModelOf(1024, 9);
   const auto ample = BindWith(*model, 98304).value(), scarce = BindWith(*model, kLittle).value();
   const auto fused = [](const Program& program, size_t cluster) {
-    return Has<SumsOfProducts>(program.queries().ClusterNodes(cluster, kLeastFusedLanes));
+    return Has<SumsOfProducts>(program.queries().ClusterNodes(cluster, kFewLanes + 1));
   };
-  EXPECT_TRUE(fused(*ample, 0));
-  EXPECT_FALSE(fused(*scarce, 0));
-  EXPECT_TRUE(fused(*scarce, 1));
-  const NodeList all = scarce->queries().AllClusterNodes(kLeastFusedLanes);
+  EXPECT_TRUE(fused(*ample, 1));
+  EXPECT_FALSE(fused(*scarce, 1));
+  EXPECT_TRUE(fused(*scarce, 2));
+  const NodeList all = scarce->queries().AllClusterNodes(kFewLanes + 1);
   for (const Node& node : std::span(all.nodes, all.count)) EXPECT_LE(SharedBytesOf(node), kLittle);
 }
 

@@ -1,10 +1,10 @@
-#include "kernels/cuda/alone_kernels.h"
+#include "kernels/cuda/node_kernels.h"
 #include "kernels/cuda/operations.h"
 
 namespace kinglet::cuda {
 // Named, though only this file uses the namespace: nvcc names an anonymous namespace after the
 // source's folder.
-inline namespace alone {
+inline namespace node_kernels {
 
 // At least this many thread blocks must fit the registers of a multiprocessor (__launch_bounds__),
 // so that one computes while another waits for memory. On devices without the tensor core
@@ -20,6 +20,8 @@ constexpr uint32_t kBlocksTogether = 3;
 template <>
 constexpr uint32_t kBlocksTogether<SumsOfProducts> = kBlocksOfSums;
 template <>
+constexpr uint32_t kBlocksTogether<SumsOfNarrowProducts> = kBlocksOfSums;
+template <>
 constexpr uint32_t kBlocksTogether<IntegerProduct> = kBlocksOfProduct;
 template <>
 constexpr uint32_t kBlocksTogether<BetweenAttentions> = 2;
@@ -32,7 +34,7 @@ constexpr uint32_t kBlocksTogether<TokenLogProbability> = 2;
 
 template <class Operation>
 __global__ void __launch_bounds__(kBlockThreads, kBlocksTogether<Operation>)
-    RunAlone(const Node* node, const Lane* lanes, uint32_t lane_count) {
+    RunItems(const Node* node, const Lane* lanes, uint32_t lane_count) {
   const Block block(kBlockThreads);
   const auto arguments = ArgumentsOf<Operation>(*node);
   const uint32_t items = arguments.WorkItems(lane_count, kBlockWarps);
@@ -66,24 +68,22 @@ __global__ void __launch_bounds__(kBlockThreads, 1)
 }
 
 template <class Operation>
-AloneKernel KernelIfAlone() {
+NodeKernel KernelOfKind() {
   if constexpr (internal::kOfCluster<Operation>) {
     return RunInClusters<Operation>;
-  } else if constexpr (internal::kAloneFromLanes<Operation> != UINT32_MAX) {
-    return RunAlone<Operation>;
   } else {
-    return nullptr;
+    return RunItems<Operation>;
   }
 }
 
 template <class... A>
-AloneKernel FindIn(ArgumentList<A...>, uint32_t kind) {
-  const AloneKernel kernels[] = {KernelIfAlone<A>()...};
-  return kind < sizeof...(A) ? kernels[kind] : nullptr;
+NodeKernel FindIn(ArgumentList<A...>, uint32_t kind) {
+  const NodeKernel kernels[] = {KernelOfKind<A>()...};
+  return kernels[kind];
 }
 
-}  // namespace alone
+}  // namespace node_kernels
 
-AloneKernel FindAloneKernel(const Node& node) { return FindIn(Operations(), node.kind); }
+NodeKernel KernelOf(const Node& node) { return FindIn(Operations(), node.kind); }
 
 }  // namespace kinglet::cuda
