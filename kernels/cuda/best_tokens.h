@@ -121,27 +121,24 @@ struct BestTokens {
   }
 };
 
-// Block-wide: moves values that belong to the k best from values[0, n), which is shared memory, to
-// `best`, until no such value is left. In each round every warp proposes its best value. Minus
-// infinity replaces values that were taken. id_of(i) is the token of value i, rising with i; tokens
-// with skip(id) are taken, but not added to `best`.
-template <class IdOf, class Skip>
-KINGLET_HOST_DEVICE void TakeBest(const Block& block, uint32_t n, float* values, uint32_t k,
-                                  RankedToken* of_warps, BestTokens& best, const IdOf& id_of,
-                                  const Skip& skip) {
+// Block-wide: moves values that belong to the k best from those of n tokens to `best`, until no
+// such value is left. In each round every warp proposes its best value. token_at(i) is a token with
+// its value, and value_of(id) the value, in shared memory; minus infinity replaces it when it was
+// taken. Tokens with skip(id) are taken, but not added to `best`.
+template <class TokenAt, class ValueOf, class Skip>
+KINGLET_HOST_DEVICE void TakeBest(const Block& block, uint32_t n, uint32_t k, RankedToken* of_warps,
+                                  BestTokens& best, const TokenAt& token_at,
+                                  const ValueOf& value_of, const Skip& skip) {
   do {
-    WarpBests(block, n, of_warps, [&](uint32_t i) {
-      return RankedToken{values[i], i};  // ties: id_of rises with i
-    });
+    WarpBests(block, n, of_warps, token_at);
     block.ForEach(1, [&](uint64_t) {
       best.taken = 0;
       for (uint32_t w = 0; w < block.warps(); ++w) {
-        const RankedToken found = of_warps[w];
-        if (found.id == UINT32_MAX || !(found.value > RankedToken::None().value)) continue;
-        const RankedToken token = {found.value, id_of(found.id)};
+        const RankedToken token = of_warps[w];
+        if (token.id == UINT32_MAX || !(token.value > RankedToken::None().value)) continue;
         if (!best.Takes(token, k)) continue;
         ++best.taken;
-        values[found.id] = RankedToken::None().value;
+        value_of(token.id) = RankedToken::None().value;
         if (!skip(token.id)) best.Insert(token, k);
       }
     });

@@ -205,6 +205,28 @@ class Block {
   Order order_;
 };
 
+// Adds to a number that several threads change.
+KINGLET_HOST_DEVICE inline void AtomicAdd(uint64_t* to, uint64_t value) {
+#if KINGLET_CUDA_ON_DEVICE
+  static_assert(sizeof(unsigned long long) == sizeof(uint64_t));
+  atomicAdd(reinterpret_cast<unsigned long long*>(to), value);
+#else
+  *to += value;
+#endif
+}
+// Replaces a number that several threads change by `value` if it is `expected`. Returns what it
+// was.
+KINGLET_HOST_DEVICE inline uint32_t AtomicExchangeIf(uint32_t* at, uint32_t expected,
+                                                     uint32_t value) {
+#if KINGLET_CUDA_ON_DEVICE
+  return atomicCAS(at, expected, value);
+#else
+  const uint32_t found = *at;
+  if (found == expected) *at = value;
+  return found;
+#endif
+}
+
 // Hands out the shared memory of a thread block. Each SharedMemory object starts at the beginning.
 class SharedMemory {
  public:

@@ -12,16 +12,16 @@
 // the head can be ranked first: it bounds which tails could still contain one of the k best tokens,
 // and only those have to be computed.
 //
-// Shared memory: the memory of LaneTokens and SortedCache, a bound for every sum tile, a value for
-// every pair of the cache, and the best tokens.
+// Shared memory: the memory of LaneTokens and CachedTokens, a bound for every sum tile, and the
+// best tokens.
 #ifndef KINGLET_KERNELS_CUDA_RANKING_H_
 #define KINGLET_KERNELS_CUDA_RANKING_H_
 
 #include <cstdint>
 
 #include "kernels/cuda/best_tokens.h"
+#include "kernels/cuda/cached_tokens.h"
 #include "kernels/cuda/lane_tokens.h"
-#include "kernels/cuda/sorted_cache.h"
 #include "kernels/ranked_tokens.h"
 
 namespace kinglet::cuda {
@@ -70,14 +70,12 @@ class LaneRanking {
         work_(work),
         tokens_(p.plan, work, shared),
         cache_(p.plan, shared),
-        of_cached_(shared.Take<float>(SortedCache::Room(p.plan))),
         bounds_(shared.Take<float>(p.plan.sum_tiles)),
         of_warps_(shared.Take<RankedToken>(kMaxWarps)),
         bits_of_warps_(shared.Take<uint64_t>(kMaxWarps)),
         best_(*shared.Take<BestTokens>(1)) {}
   KINGLET_HOST_DEVICE static uint64_t Bytes(const RankedTokensPlan& plan) {
-    return LaneTokens::Bytes(plan) + SortedCache::Bytes(plan) +
-           SharedMemory::Bytes<float>(SortedCache::Room(plan)) +
+    return LaneTokens::Bytes(plan) + CachedTokens::Bytes(plan) +
            SharedMemory::Bytes<float>(plan.sum_tiles) +
            SharedMemory::Bytes<RankedToken>(kMaxWarps) + SharedMemory::Bytes<uint64_t>(kMaxWarps) +
            SharedMemory::Bytes<BestTokens>(1);
@@ -94,7 +92,7 @@ class LaneRanking {
         best_.tokens[i] = {known->tokens[i].log_probability, known->tokens[i].id};
       }
     });
-    cache_.Sort(work_, tokens_.lane());
+    cache_.Fill(work_, tokens_.lane());
   }
   KINGLET_HOST_DEVICE uint32_t not_finite() const { return tokens_.not_finite(); }
   KINGLET_HOST_DEVICE uint32_t head_not_finite() const { return tokens_.head_not_finite(); }
@@ -116,7 +114,7 @@ class LaneRanking {
             bound = tokens_.terms(i).parent + tokens_.terms(i).keep;
           } else {
             const uint32_t place = i - clusters;
-            if (!cache_.IsFirst(place)) return 0;
+            if (cache_.TokenAt(place) == CachedTokens::kNone) return 0;
             cluster = p_.plan.ClusterOf(cache_.TokenAt(place));
             bound = MixedWithCache(tokens_.terms(cluster).parent, cache_.WeightAt(place),
                                    tokens_.total(), p_.plan.cache);
@@ -170,9 +168,13 @@ class LaneRanking {
       looked_into_ += size;
       float* const logits = tokens_.LogitsOf(index, first, size);
       block.ForEach(size, [&](uint64_t i) { logits[i] = terms.OutsideCache(logits[i]); });
+      const uint32_t first_id = cluster.first + first;
       TakeBest(
-          block, size, logits, p_.k, of_warps_, best_,
-          [&](uint32_t i) { return cluster.first + first + i; },
+          block, size, p_.k, of_warps_, best_,
+          [&](uint32_t i) {
+            return RankedToken{logits[i], first_id + i};
+          },
+          [&](uint32_t id) -> float& { return logits[id - first_id]; },
           [&](uint32_t id) { return cache_.Holds(id); });
       block.ForEach(1, [&](uint64_t) { bounds_[next.id] = RankedToken::None().value; });
     }
@@ -185,8 +187,9 @@ class LaneRanking {
     const RankedTerms& terms = tokens_.terms(index);
     const float* largest = LargestOf(cluster);
     work_.block.ForEach(cache_.size(), [&](uint64_t i) {
-      of_cached_[i] = RankedToken::None().value;
-      if (!cache_.IsFirst(i)) return;
+      float& value = cache_.ValueAt(i);
+      value = RankedToken::None().value;
+      if (cache_.TokenAt(i) == CachedTokens::kNone) return;
       const uint32_t row = cache_.TokenAt(i) - cluster.first;
       if (row >= cluster.size) return;
       const float weight = cache_.WeightAt(i);
@@ -194,12 +197,15 @@ class LaneRanking {
         return MixedWithCache(terms.BeforeCache(logit), weight, tokens_.total(), p_.plan.cache);
       };
       if (!best_.CouldTake(Above(Above(mixed(largest[row / kSumTile]))), p_.k)) return;
-      of_cached_[i] = mixed(LogitOf(cluster, row));
+      value = mixed(LogitOf(cluster, row));
     });
-    // TokenAt rises with its index.
     TakeBest(
-        work_.block, cache_.size(), of_cached_, p_.k, of_warps_, best_,
-        [&](uint32_t i) { return cache_.TokenAt(i); }, [](uint32_t) { return false; });
+        work_.block, cache_.size(), p_.k, of_warps_, best_,
+        [&](uint32_t i) {
+          return RankedToken{cache_.ValueAt(i), cache_.TokenAt(i)};
+        },
+        [&](uint32_t id) -> float& { return cache_.ValueAt(cache_.Find(id)); },
+        [](uint32_t) { return false; });
   }
 
   // By one thread: the logit of row `row` of the cluster.
@@ -216,8 +222,7 @@ class LaneRanking {
   const RankTokens& p_;
   const Work& work_;
   LaneTokens tokens_;
-  SortedCache cache_;
-  float* of_cached_;
+  CachedTokens cache_;
   float* bounds_;
   RankedToken* of_warps_;
   uint64_t* bits_of_warps_;

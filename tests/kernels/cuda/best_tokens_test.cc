@@ -44,9 +44,14 @@ TEST_P(BestTokensTest, TheBestAreTakenInOrderAndTiesByTheLowerId) {
                      [&](uint32_t a, uint32_t b) { return values[a] > values[b]; });
     BestTokens best{};
     std::vector<float> left = values;
+    // In an order that is not that of the ids, as in a hash table.
     TakeBest(
-        block_, n, left.data(), 10, of_warps.data(), best, [](uint32_t i) { return 100 + i; },
-        [](uint32_t) { return false; });
+        block_, n, 10, of_warps.data(), best,
+        [&](uint32_t i) {
+          const uint32_t at = n - 1 - i;
+          return RankedToken{left[at], 100 + at};
+        },
+        [&](uint32_t id) -> float& { return left[id - 100]; }, [](uint32_t) { return false; });
     ASSERT_EQ(best.count, std::min(n, 10u));
     for (uint32_t i = 0; i < best.count; ++i) {
       EXPECT_EQ(best.tokens[i].id, 100 + order[i]);
@@ -81,8 +86,12 @@ TEST_P(BestTokensTest, TokensJoinThoseThatAreThereAndSomeAreOmitted) {
     std::sort(all.begin(), all.end(),
               [](const RankedToken& a, const RankedToken& b) { return a.IsBetterThan(b); });
     TakeBest(
-        block_, kTokens, values.data(), kBest, of_warps.data(), best,
-        [](uint32_t i) { return 100 + i; }, [](uint32_t id) { return (id - 100) % 3 == 0; });
+        block_, kTokens, kBest, of_warps.data(), best,
+        [&](uint32_t i) {
+          return RankedToken{values[i], 100 + i};
+        },
+        [&](uint32_t id) -> float& { return values[id - 100]; },
+        [](uint32_t id) { return (id - 100) % 3 == 0; });
     ASSERT_EQ(best.count, kBest);
     for (uint32_t i = 0; i < kBest; ++i) {
       EXPECT_EQ(best.tokens[i].id, all[i].id) << i;
