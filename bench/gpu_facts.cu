@@ -1,6 +1,6 @@
-// Answers eight questions about an NVIDIA GPU of compute capability 9.0, on which the design of a
-// faster backend cuda depends: what sums, barriers, instructions, code and memory cost, and what
-// a draft of a kernel takes. An answer is a few lines, which begin with the question's number.
+// Answers seven questions about an NVIDIA GPU of compute capability 9.0, on which the design of a
+// faster backend cuda depends: what sums, barriers, instructions, code, memory and calls cost. An
+// answer is a few lines, which begin with the question's number.
 //
 //     gpu_facts [QUESTION..]
 //
@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "gpu_facts/facts.h"
-#include "gpu_facts/narrow_tail.h"
 
 namespace kinglet::facts {
 // Named, though only this file uses the namespace: nvcc names an anonymous namespace after the
@@ -541,32 +540,7 @@ void AskReads(const Device& device) {
   }
 }
 
-// --- 7. How long does a draft of passes over the last tail take?
-
-template <TailPass kPass>
-void AskTail(const Device& device, const char* name) {
-  constexpr int kLanes = 4096, kBlocks = 237, kTiles = 4;
-  float* const largest = device.At<float>(size_t{1} << 30);
-  const double us = Microseconds(
-      3,
-      [&] {
-        PassOverTail<kPass, kTiles><<<dim3(kBlocks, kLanes / (64 * kTiles)), 256, 16384>>>(
-            device.At<const TailRow>(0), device.At<const uint32_t>(8 << 20),
-            device.At<const float>(16 << 20), largest, largest + kLanes * 256, kRoundsToInteger);
-      },
-      name);
-  std::printf("7 last tail, %-36s %8.1f us of 4,096 lanes, %6.1f ns a token\n", name, us,
-              1000 * us / kLanes);
-}
-
-void AskDrafts(const Device& device) {
-  AskTail<TailPass::kLargest>(device, "largest logits");
-  AskTail<TailPass::kTerms>(device, "terms relative to them");
-  AskTail<TailPass::kFreeTermsAndMost>(device, "terms without them, and largest");
-  AskTail<TailPass::kFreeTerms>(device, "terms without them");
-}
-
-// --- 8. How long does a call from the host and back take?
+// --- 7. How long does a call from the host and back take?
 
 __global__ void Answer(volatile uint32_t* answer, const volatile uint32_t* asked) {
   if (threadIdx.x > 0) return;
@@ -622,7 +596,7 @@ void AskRoundTrips(const Device& device) {
       us.push_back(MicrosecondsSince(begin));
     }
     std::sort(us.begin(), us.end());
-    std::printf("8 graph of three kernels, %-22s %5.1f us (median), %5.1f (p99)\n",
+    std::printf("7 graph of three kernels, %-22s %5.1f us (median), %5.1f (p99)\n",
                 polls ? "mapped memory polled:" : "stream synchronised:", us[us.size() / 2],
                 us[us.size() * 99 / 100]);
   }
@@ -637,7 +611,7 @@ void AskRoundTrips(const Device& device) {
   run(1);
   const auto begin = std::chrono::steady_clock::now();
   run(kTimes);
-  std::printf("8 an empty kernel in a graph: %5.2f us\n",
+  std::printf("7 an empty kernel in a graph: %5.2f us\n",
               MicrosecondsSince(begin) / (kTimes * kKernels));
   Check(cudaGraphExecDestroy(three), "a graph");
   Check(cudaGraphExecDestroy(many), "a graph");
@@ -691,7 +665,7 @@ Device OpenDevice() {
 // Returns the number of questions without an answer.
 int AskAll(const std::vector<int>& numbers) {
   constexpr void (*kQuestions[])(const Device&) = {
-      AskExactSums, AskClusters, AskWaits, AskRates, AskCode, AskReads, AskDrafts, AskRoundTrips};
+      AskExactSums, AskClusters, AskWaits, AskRates, AskCode, AskReads, AskRoundTrips};
   const Device device = OpenDevice();
   int failed = 0;
   for (int number = 1; number <= 8; ++number) {

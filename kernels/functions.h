@@ -147,7 +147,12 @@ KINGLET_HOST_DEVICE inline float Exp(float x) {
 // with e^0 is next to nothing. Below -87 it is e^-87, not 0. NaN stays NaN.
 KINGLET_HOST_DEVICE inline float SoftmaxTerm(float x) {
   using C = SoftmaxTermConstants;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  float at_least;  // in one instruction
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(at_least) : "f"(x), "f"(C::kLeast));
+#else
   const float at_least = x < C::kLeast ? C::kLeast : x;
+#endif
   const float shifted = Fused(at_least, ExpConstants::kLog2E, ExpConstants::kRound);
   const float f = Fused(at_least, ExpConstants::kLog2E, -(shifted - ExpConstants::kRound));
   float p = C::kC5;

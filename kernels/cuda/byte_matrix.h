@@ -38,7 +38,8 @@ inline constexpr uint32_t kTileSignBytes = kTileBytes / 8;
 struct ByteMatrix {
   uint32_t rows = 0, cols = 0;
   ByteForm form = ByteForm::kByte;
-  // [row tiles, column tiles, kTileBytes]; kNarrow: [rows, kNarrowColumns] of int16_t.
+  // [row tiles, column tiles, kTileBytes]; kNarrow: [row tiles, kTileRows,
+  // kNarrowColumns] of int16_t. Rows beyond the matrix are zeros.
   const std::byte* low = nullptr;
   // kTwoBytes: as `low`; kSigned9: [row tiles, column tiles, kTileSignBytes]; null for other forms.
   const std::byte* high = nullptr;
@@ -52,7 +53,8 @@ struct ByteMatrix {
     return form == ByteForm::kByte ? 8 : (form == ByteForm::kSigned9 ? 9 : 16);
   }
   KINGLET_HOST_DEVICE uint64_t low_bytes() const {
-    return narrow() ? uint64_t{rows} * kNarrowColumns * sizeof(int16_t) : tiles() * kTileBytes;
+    return narrow() ? uint64_t{row_tiles()} * kTileRows * kNarrowColumns * sizeof(int16_t)
+                    : tiles() * kTileBytes;
   }
   KINGLET_HOST_DEVICE uint64_t high_bytes() const {
     if (form == ByteForm::kSigned9) return tiles() * kTileSignBytes;

@@ -12,6 +12,7 @@
 
 #include "kernels/cuda/cuda_calls.h"
 #include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/half_check.h"
 #include "kernels/cuda/node_kernels.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/peaks.h"
@@ -48,6 +49,7 @@ struct Limits {
   int multiprocessors = 0;
   uint64_t shared_bytes = 0;  // of a thread block
   bool has_clusters = false;
+  bool has_exact_halves = false;
   bool is_node_by_node = false;
 };
 
@@ -234,6 +236,7 @@ class CudaDevice : public Device {
   }
   uint64_t SharedBytesOfBlock() const override { return limits_.shared_bytes; }
   bool IsNodeByNode() const override { return limits_.is_node_by_node; }
+  bool HasExactHalves() const override { return limits_.has_exact_halves; }
   // Whether a cluster of the node's kernel, which needs nearly all shared memory, fits the part of
   // the device that this process may use.
   bool HasClustersFor(const Node& node) const override {
@@ -340,6 +343,7 @@ Result<std::shared_ptr<Device>> FirstCudaDevice() {
   KINGLET_CUDA_RETURN_IF_ERROR(
       cudaFuncGetAttributes(&compiled, KernelOf(MakeNode(DecoderStack<AnyShape>{}))),
       "kernel attributes");
+  limits.has_exact_halves = HasExactHalves();
   limits.has_clusters = properties.major >= 9 && compiled.ptxVersion >= 90;
   KINGLET_ASSIGN_OR_RETURN(limits.is_node_by_node,
                            AsksForNodeByNode(std::getenv(kNodeByNodeVariable)));

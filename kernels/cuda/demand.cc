@@ -44,8 +44,10 @@ class NodeDemand {
   // A DeFINE unit's weights do not count (demand.h).
   DeviceDemand operator()(const ComputeDefineRow&) const { return {}; }
   // Nodes of queries, which are not a plan's.
-  DeviceDemand operator()(const SumsOfProducts&) const { return {}; }
-  DeviceDemand operator()(const SumsOfNarrowProducts&) const { return {}; }
+  template <bool kHalves>
+  DeviceDemand operator()(const SumsOfProducts<kHalves>&) const {
+    return {};
+  }
   DeviceDemand operator()(const RankTokens&) const { return {}; }
   DeviceDemand operator()(const TokenLogProbability&) const { return {}; }
   DeviceDemand operator()(const ComputeLogits&) const { return {}; }

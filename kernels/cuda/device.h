@@ -76,6 +76,8 @@ class Device {
   virtual uint64_t SharedBytesOfBlock() const = 0;
   // Whether plan nodes are not joined into larger device nodes (kNodeByNodeVariable).
   virtual bool IsNodeByNode() const { return false; }
+  // Whether half-precision tensor cores add exactly (half_product.h).
+  virtual bool HasExactHalves() const = 0;
   // Whether the device can run this node of a cluster.
   virtual bool HasClustersFor(const Node& node) const = 0;
   virtual DevicePeaks peaks() const { return {}; }

@@ -19,6 +19,7 @@ struct Emulation {
   uint64_t shared_bytes = 232448;             // of a thread block, as with compute capability 9.0
   DevicePeaks peaks = {};                     // that the device reports
   bool has_clusters = true;                   // as with compute capability 9.0
+  bool has_exact_halves = true;
   bool is_node_by_node = false;
 };
 

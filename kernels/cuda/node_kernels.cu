@@ -17,10 +17,8 @@ constexpr uint32_t kBlocksOfSums = 2, kBlocksOfProduct = 3;
 #endif
 template <class Operation>
 constexpr uint32_t kBlocksTogether = 3;
-template <>
-constexpr uint32_t kBlocksTogether<SumsOfProducts> = kBlocksOfSums;
-template <>
-constexpr uint32_t kBlocksTogether<SumsOfNarrowProducts> = kBlocksOfSums;
+template <bool kHalves>
+constexpr uint32_t kBlocksTogether<SumsOfProducts<kHalves>> = kBlocksOfSums;
 template <>
 constexpr uint32_t kBlocksTogether<IntegerProduct> = kBlocksOfProduct;
 template <>

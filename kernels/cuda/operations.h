@@ -15,7 +15,6 @@
 #include "kernels/cuda/embedding.h"
 #include "kernels/cuda/fixed_point.h"
 #include "kernels/cuda/float_product.h"
-#include "kernels/cuda/narrow_cluster.h"
 #include "kernels/cuda/node.h"
 #include "kernels/cuda/positions.h"
 #include "kernels/cuda/product.h"
@@ -29,12 +28,12 @@ namespace kinglet::cuda {
 // Node::kind is an index into this list.
 using Operations = ArgumentList<
     NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct, RealProduct,
-    SumsOfTiles, LogOfSum, SumsOfProducts, SumsOfNarrowProducts, RankTokens, TokenLogProbability,
-    ScoreSlots, WeighValues, AppendToCache, CacheProducts, CacheTotal, AddRowOfPosition, AddToHeads,
-    CopyRow, GatherRow, PartProducts, SumOfParts, SumOfDots, ClearForFirstToken, LstmCell, GruCell,
-    RnnCell, QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRelu, ComputeDefineRow,
-    ScaleToUnitMeanSquare, ActivateVector, DecoderStack<AnyShape>, DecoderStack<BestShape>,
-    ComputeLogits, NormaliseClusters, BetweenAttentions, AttendLanes>;
+    SumsOfTiles, LogOfSum, SumsOfProducts<false>, SumsOfProducts<true>, RankTokens,
+    TokenLogProbability, ScoreSlots, WeighValues, AppendToCache, CacheProducts, CacheTotal,
+    AddRowOfPosition, AddToHeads, CopyRow, GatherRow, PartProducts, SumOfParts, SumOfDots,
+    ClearForFirstToken, LstmCell, GruCell, RnnCell, QrnnCell, AppendToBag, FeaturesOfBag,
+    ScaleAndRelu, ComputeDefineRow, ScaleToUnitMeanSquare, ActivateVector, DecoderStack<AnyShape>,
+    DecoderStack<BestShape>, ComputeLogits, NormaliseClusters, BetweenAttentions, AttendLanes>;
 
 template <class T>
 Node MakeNode(const T& arguments) {

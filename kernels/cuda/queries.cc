@@ -46,7 +46,7 @@ struct FusedProduct {
 // twice instead of stored. A head that tails follow is small, and its logits are read again.
 std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& cluster,
                                         const std::vector<std::vector<Node>>& bound,
-                                        const Logits& logits, uint64_t max_shared_bytes) {
+                                        const Logits& logits, const Device& device) {
   const bool is_head = cluster.first == 0 && plan.clusters.size() > 1;
   if (is_head) return std::nullopt;
   std::optional<FusedProduct> found;
@@ -63,9 +63,12 @@ std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& clu
     return std::nullopt;
   }
   const IntegerProduct& product = found->product;
-  if (product.matrix.narrow() && (!product.fits_float || product.finish.relu)) return std::nullopt;
-  const ClusterProduct fused = {product, logits};
-  const bool fits = fused.SharedBytes() <= std::min(kMaxSharedBytes, max_shared_bytes) &&
+  if (product.matrix.narrow()) {
+    const bool as_halves = device.HasExactHalves() && product.fits_float && !product.finish.relu;
+    return as_halves ? found : std::nullopt;
+  }
+  const SumsOfProducts<false> fused = {product, logits};
+  const bool fits = fused.SharedBytes() <= std::min(kMaxSharedBytes, device.SharedBytesOfBlock()) &&
                     fused.PaddedColumns() <= RankedTokensPlan::kMostColumns;
   return fits ? found : std::nullopt;
 }
@@ -155,8 +158,7 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
     }
     stored.push_back(ranked);
     queries.first_tokens_.push_back(cluster.first);
-    const std::optional<FusedProduct> product =
-        FindProduct(plan, cluster, bound, logits, max_shared_bytes);
+    const std::optional<FusedProduct> product = FindProduct(plan, cluster, bound, logits, device);
     if (product) {
       ranked.stored = false;
       ranked.product = product->product;
@@ -175,10 +177,10 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
       }
     }
     if (product) {
-      const ClusterProduct all = {product->product, logits};
-      queries.fused_.nodes.push_back(product->product.matrix.narrow()
-                                         ? MakeNode(SumsOfNarrowProducts{all})
-                                         : MakeNode(SumsOfProducts{all}));
+      const IntegerProduct& of = product->product;
+      queries.fused_.nodes.push_back(of.matrix.narrow()
+                                         ? MakeNode(SumsOfProducts<true>{of, logits})
+                                         : MakeNode(SumsOfProducts<false>{of, logits}));
       queries.fused_.nodes.push_back(MakeNode(LogOfSum{{}, logits}));
     }
   }

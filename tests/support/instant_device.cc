@@ -89,6 +89,7 @@ class Instant : public cuda::Device {
   }
   uint64_t FreeBytes() const override { return memory_->FreeBytes(); }
   uint64_t SharedBytesOfBlock() const override { return memory_->SharedBytesOfBlock(); }
+  bool HasExactHalves() const override { return memory_->HasExactHalves(); }
   bool HasClustersFor(const cuda::Node& node) const override {
     return memory_->HasClustersFor(node);
   }

@@ -1,4 +1,4 @@
-// SumsOfProducts and SumsOfNarrowProducts, which do not store logits, against the nodes for stored
+// SumsOfProducts, which does not store logits, against the nodes for stored
 // logits: full and partial tiles.
 #include "kernels/cuda/cluster_products.h"
 
@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/cuda/narrow_cluster.h"
 #include "kernels/cuda/weights.h"
 #include "tests/support/model_builder.h"
 
@@ -39,7 +38,7 @@ class Cluster {
       scales_.push_back(1e-6f * static_cast<float>(1 + random.Below(9)));
       bias_.push_back(shape.least_bias + 0.01f * static_cast<float>(random.Below(100)));
     }
-    IntegerProduct& product = cluster_.product;
+    IntegerProduct& product = product_;
     product.matrix = {shape.rows,         shape.cols,          planes_.form,
                       planes_.low.data(), planes_.high.data(), scales_.data()};
     product.x.codes = true;
@@ -48,7 +47,7 @@ class Cluster {
     product.fits_int32 = product.fits_float = shape.fits_int32;
     product.finish.bias = shape.biased ? bias_.data() : nullptr;
     product.finish.relu = shape.rectifies;
-    Logits& logits = cluster_.logits;
+    Logits& logits = logits_;
     const uint32_t count = shape.rows + shape.stored;
     logits.count = count;
     logits.x = {Space::kState, 0};
@@ -84,10 +83,11 @@ class Cluster {
   Cluster& operator=(const Cluster&) = delete;
 
   void ExpectSame(Order order) {
-    const ClusterProduct& cluster = cluster_;
-    const Logits& logits = cluster.logits;
+    const SumsOfProducts<false> of_bytes = {product_, logits_};
+    const SumsOfProducts<true> of_halves = {product_, logits_};
+    const Logits& logits = logits_;
     std::vector<std::byte> shared(
-        std::max(cluster.SharedBytes(), SumsOfTiles{logits}.SharedBytes()));
+        std::max(of_bytes.SharedBytes(), SumsOfTiles{logits}.SharedBytes()));
     const Block block(kThreads, shared.data(), order);
     const auto each = [&](uint32_t items, const std::vector<Lane>& lanes, const auto& run) {
       for (uint32_t i = 0; i < items; ++i) {
@@ -96,10 +96,11 @@ class Cluster {
         run(Work{lanes.data(), shape_.lanes, item, block});
       }
     };
-    each(cluster.WorkItems(shape_.lanes, block.warps()), lanes_, [&](const Work& work) {
-      cluster.product.matrix.narrow() ? Run(SumsOfNarrowProducts{cluster}, work)
-                                      : Run(SumsOfProducts{cluster}, work);
-    });
+    const auto run = [&](const auto& node) {
+      each(node.WorkItems(shape_.lanes, block.warps()), lanes_,
+           [&](const Work& work) { Run(node, work); });
+    };
+    product_.matrix.narrow() ? run(of_halves) : run(of_bytes);
     const uint32_t all = shape_.lanes * logits.TileCount();
     each(all, stored_lanes_, [&](const Work& work) { Run(SumsOfTiles{logits}, work); });
     for (uint32_t i = 0; i < shape_.lanes; ++i) {
@@ -124,7 +125,8 @@ class Cluster {
   std::vector<std::vector<int16_t>> x_;
   std::vector<std::vector<float>> made_, stored_;
   std::vector<Lane> lanes_, stored_lanes_;
-  ClusterProduct cluster_{};
+  IntegerProduct product_{};
+  Logits logits_{};
 };
 
 void ExpectSame(const Shape& shape) {
@@ -167,11 +169,12 @@ TEST(ClusterProducts, OfExtremeBiases) {
   }
 }
 
-TEST(ClusterProducts, AWorkItemHasTwoSumTilesOf64Lanes) {
-  ClusterProduct tail{};
-  tail.logits.count = 9 * kSumTile;
-  EXPECT_EQ(tail.WorkItems(4096, 8), 64u * 5);
-  EXPECT_EQ(tail.WorkItems(65, 8), 2u * 5);
+TEST(ClusterProducts, AWorkItemHasSomeSumTilesOf64Lanes) {
+  SumsOfProducts<false> wide{};
+  SumsOfProducts<true> narrow{};
+  wide.logits.count = narrow.logits.count = 9 * kSumTile;
+  EXPECT_EQ(wide.WorkItems(4096, 8), 64u * 5);
+  EXPECT_EQ(narrow.WorkItems(65, 8), 2u * 3);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST(CudaDemand, ANarrowMatrixHasNoTilesAndNeedsNoTensorCores) {
   IntegerProduct product = NineBits();
   product.matrix.cols = 4;
   product.matrix.form = ByteForm::kNarrow;
-  EXPECT_EQ(DemandOf(MakeNode(product), Lanes(65)).weight_bytes, 100u * (4 * 2 + 4));
+  EXPECT_EQ(DemandOf(MakeNode(product), Lanes(65)).weight_bytes, 112u * 4 * 2 + 100 * 4);
   EXPECT_EQ(DemandOf(MakeNode(product), Lanes(65)).byte_products, 0u);
 }
 

@@ -127,6 +127,7 @@ class BrokenDevice : public Device {
   const std::string& name() const override { return emulated_->name(); }
   uint64_t FreeBytes() const override { return emulated_->FreeBytes(); }
   uint64_t SharedBytesOfBlock() const override { return emulated_->SharedBytesOfBlock(); }
+  bool HasExactHalves() const override { return emulated_->HasExactHalves(); }
   bool HasClustersFor(const Node& node) const override { return emulated_->HasClustersFor(node); }
   Result<std::byte*> Allocate(size_t bytes) override { return emulated_->Allocate(bytes); }
   void Free(std::byte* memory) override { emulated_->Free(memory); }

@@ -59,13 +59,19 @@ TEST_F(QueriesTest, ManyLanesMakeLogitsTwiceAndFewStoreThem) {
   const NodeList few = queries.AllClusterNodes(kFewLanes);
   const NodeList many = queries.AllClusterNodes(kFewLanes + 1);
   EXPECT_TRUE(Has<SumsOfTiles>(few));
-  EXPECT_FALSE(Has<SumsOfNarrowProducts>(few));
-  EXPECT_TRUE(Has<SumsOfNarrowProducts>(many));
+  EXPECT_FALSE(Has<SumsOfProducts<true>>(few));
+  EXPECT_TRUE(Has<SumsOfProducts<true>>(many));
   // A head that tails follow is stored.
   EXPECT_TRUE(Has<SumsOfTiles>(queries.ClusterNodes(0, kFewLanes + 1)));
   uint32_t nodes = 0;
   for (size_t i = 0; i < queries.clusters(); ++i) nodes += queries.ClusterNodes(i, 1).count;
   EXPECT_EQ(nodes, few.count);
+}
+
+TEST_F(QueriesTest, NarrowTailsAreStoredWhereHalvesDoNotAddExactly) {
+  const auto stored = Program::Bind(model_->plan(), model_->layout(),
+                                    EmulatedDevice({.has_exact_halves = false}), {});
+  EXPECT_FALSE(Has<SumsOfProducts<true>>((*stored)->queries().AllClusterNodes(kFewLanes + 1)));
 }
 
 TEST_F(QueriesTest, FewLanesHaveAllClustersAtOnce) {
@@ -94,7 +100,7 @@ TEST_F(QueriesTest, LogitsAreNotMadeTwiceWhereABlockHasTooLittleSharedMemory) {
   const auto model = ModelOf(1024, 9);
   const auto ample = BindWith(*model, 98304).value(), scarce = BindWith(*model, kLittle).value();
   const auto fused = [](const Program& program, size_t cluster) {
-    return Has<SumsOfProducts>(program.queries().ClusterNodes(cluster, kFewLanes + 1));
+    return Has<SumsOfProducts<false>>(program.queries().ClusterNodes(cluster, kFewLanes + 1));
   };
   EXPECT_TRUE(fused(*ample, 1));
   EXPECT_FALSE(fused(*scarce, 1));
