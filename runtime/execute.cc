@@ -107,7 +107,8 @@ bool RunKernel(const Kernel& kernel, std::span<StreamFrame> frames, WorkerTeam* 
 Status RunNodes(const Model& model, NodeRange range, std::span<StreamFrame> frames,
                 Execution& execution, const CancelFlag* cancel) {
   if (execution.device != nullptr) {
-    if (range.begin < range.end && execution.cancel.load(std::memory_order_relaxed)) {
+    if (range.begin == range.end) return Status();
+    if (execution.cancel.load(std::memory_order_relaxed)) {
       KINGLET_RETURN_IF_ERROR(
           TakeCancel(execution, "node " + model.plan().nodes[range.begin].name));
     }

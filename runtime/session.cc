@@ -602,9 +602,14 @@ Status Session::Contents::Read(NodeRange first, NodeRange second, BufferId buffe
                                uint64_t position, std::span<double> out, Lane& lane) {
   const ComputingCall call(execution);
   StreamFrame frame = lane.stream.SourceFrame(position, 0);
+  if (execution.device) static_cast<void>(query_frames->Take(frame));
   try {
     for (const NodeRange range : {first, second}) {
       KINGLET_RETURN_IF_ERROR(RunNodes(*model, range, {&frame, 1}, execution));
+    }
+    if (execution.device) {
+      lane.ForgetResults();  // which may lie where the buffer does
+      KINGLET_RETURN_IF_ERROR(execution.device->Fetch({&frame, 1}, {&buffer, 1}));
     }
     const Slot& slot = model->layout()[buffer];
     if (model->backend().real_bytes == sizeof(double)) {

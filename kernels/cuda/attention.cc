@@ -167,18 +167,19 @@ Nodes BindOp(const WindowAttention& op, Binder& binder) {
 }
 
 Nodes BindOp(const SourceAttention& op, Binder& binder) {
-  if (op.score != SourceScore::kScaled) {
-    return binder.Refuse("an operation that this backend has", std::string(op.kName));
-  }
   KINGLET_ASSIGN_OR_RETURN(Attention made, CommonOf(op, op.query, op.memory, op.memory, binder));
   made.of_source = true;
   // In a slot of the memory, each head's part ends with its key and then its value.
   const uint32_t stride = binder.Count(op.memory) / op.window / op.heads;
-  const uint64_t value_at = stride - op.value_size, key_at = value_at - op.key_size;
+  const uint64_t value_at = stride - op.value_size, key_at = stride - KeyFromEnd(op);
   const uint64_t bytes = made.codes ? sizeof(int16_t) : sizeof(float);
   made.keys = made.keys.Plus(key_at * bytes);
   made.values = made.values.Plus(value_at * bytes);
   made.key_stride = made.value_stride = stride;
+  made.scale = ScoreScale<float>(op);
+  if (op.score_weight) {
+    KINGLET_ASSIGN_OR_RETURN(made.score_weight, binder.weights.Floats(*op.score_weight));
+  }
   return NodesOf(made, binder);
 }
 

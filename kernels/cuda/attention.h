@@ -1,7 +1,7 @@
 // Attention of one token to the slots of its window, which a ring stores, or to the rows of an
 // encoded source (kernels/op.h, WindowAttention and SourceAttention). C++17.
 //
-//   score[s] = (q . k[s] + position term) * key_size^-1/2,   weights = softmax(score),
+//   score[s] = (q . k[s] + position term) * scale,   weights = softmax(score),
 //   out = sum over s of weights[s] v[s]
 //
 // Two nodes. ScoreSlots divides a head's slots among thread blocks and writes the scores to the

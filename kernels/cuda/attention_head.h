@@ -44,9 +44,11 @@ struct Attention {
   // Null if these slots are not visible.
   const void* start = nullptr;
   PositionRows positions;
+  // [heads, key_size]: the score of floats is score_weight . tanh(q + k). Null for q . k.
+  const float* score_weight = nullptr;
   Rounding rounding;  // of attention weights to codes
   float query_scale, content_scale, value_scale;
-  float scale;  // key_size^-1/2
+  float scale;  // of scores
   uint32_t heads, key_size, value_size, window;
   uint32_t query_stride, key_stride, value_stride;  // of a head, in elements
   // How many codes of 9 bits a ring slot of keys has, and one of values (kernels/nine_bit_row.h). 0
@@ -276,7 +278,9 @@ KINGLET_HOST_DEVICE inline void Score(const AttentionHead& of, const Block& bloc
     BlockRowSums(
         block, count, p.key_size,
         [&](float sum, uint64_t i, uint64_t k) {
-          return fmaf(q[k], of.Key<float>(slot(i))[k], sum);
+          const float key = of.Key<float>(slot(i))[k];
+          if (p.score_weight == nullptr) return fmaf(q[k], key, sum);
+          return fmaf(p.score_weight[uint64_t{of.head} * p.key_size + k], Tanh(q[k] + key), sum);
         },
         finish);
   } else {

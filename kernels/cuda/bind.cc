@@ -34,18 +34,6 @@ Status Binder::Refuse(const std::string& expected, const std::string& found) con
 }
 
 Status Binder::CheckBuffers() const {
-  const auto is_recurrent = [](const EncoderSweep& sweep) {
-    return sweep.order != SourceOrder::kForward;
-  };
-  if (plan.encoder &&
-      std::any_of(plan.encoder->sweeps.begin(), plan.encoder->sweeps.end(), is_recurrent)) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "encoder", "a transformer encoder block",
-                           "a recurrent encoder block");
-  }
-  if (plan.reading) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "model", "one without a masked model block",
-                           "one with it");
-  }
   for (const BufferSpec& buffer : plan.buffers) {
     if (buffer.element == Element::kCode32) {
       return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "buffer " + buffer.name,

@@ -106,6 +106,7 @@ Nodes BindOp(const ApplyActivation& op, Binder& binder);
 Nodes BindOp(const Quantise& op, Binder& binder);
 Nodes BindOp(const Add& op, Binder& binder);
 Nodes BindOp(const AddScalar& op, Binder& binder);
+Nodes BindOp(const Join& op, Binder& binder);
 Nodes BindOp(const MatVec& op, Binder& binder);
 Nodes BindOp(const LogSumExp& op, Binder& binder);
 Nodes BindOp(const EmbedRow& op, Binder& binder);

@@ -29,6 +29,7 @@ class NodeDemand {
   DeviceDemand operator()(const ScaleToUnitMeanSquare&) const { return {}; }
   DeviceDemand operator()(const ActivateVector&) const { return {}; }
   DeviceDemand operator()(const AddOne&) const { return {}; }
+  DeviceDemand operator()(const JoinVectors&) const { return {}; }
   DeviceDemand operator()(const FixedPoint&) const { return {}; }
   DeviceDemand operator()(const SumsOfTiles&) const { return {}; }
   DeviceDemand operator()(const LogOfSum&) const { return {}; }

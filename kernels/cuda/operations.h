@@ -26,14 +26,16 @@
 namespace kinglet::cuda {
 
 // Node::kind is an index into this list.
-using Operations = ArgumentList<
-    NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct, RealProduct,
-    SumsOfTiles, LogOfSum, SumsOfProducts<false>, SumsOfProducts<true>, RankTokens,
-    TokenLogProbability, ScoreSlots, WeighValues, AppendToCache, CacheProducts, CacheTotal,
-    AddRowOfPosition, AddToHeads, CopyRow, GatherRow, PartProducts, SumOfParts, SumOfDots,
-    ClearForFirstToken, LstmCell, GruCell, RnnCell, QrnnCell, AppendToBag, FeaturesOfBag,
-    ScaleAndRelu, ComputeDefineRow, ScaleToUnitMeanSquare, ActivateVector, DecoderStack<AnyShape>,
-    DecoderStack<BestShape>, ComputeLogits, NormaliseClusters, BetweenAttentions, AttendLanes>;
+using Operations =
+    ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
+                 RealProduct, SumsOfTiles, LogOfSum, SumsOfProducts<false>, SumsOfProducts<true>,
+                 RankTokens, TokenLogProbability, ScoreSlots, WeighValues, AppendToCache,
+                 CacheProducts, CacheTotal, AddRowOfPosition, AddToHeads, CopyRow, GatherRow,
+                 PartProducts, SumOfParts, SumOfDots, ClearForFirstToken, LstmCell, GruCell,
+                 RnnCell, QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRelu, ComputeDefineRow,
+                 ScaleToUnitMeanSquare, JoinVectors, ActivateVector, DecoderStack<AnyShape>,
+                 DecoderStack<BestShape>, ComputeLogits, NormaliseClusters, BetweenAttentions,
+                 AttendLanes>;
 
 template <class T>
 Node MakeNode(const T& arguments) {

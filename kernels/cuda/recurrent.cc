@@ -22,7 +22,7 @@ Cell CellOf(const Op& op, const Binder& binder) {
 }
 
 // Finds the state that a token reads before it writes it, so that the first token of a stream would
-// read what an earlier stream left.
+// read what an earlier stream left. What an encoder writes is not that.
 class LeftByTokenBefore {
  public:
   explicit LeftByTokenBefore(const Plan& plan) : plan_(plan) {
@@ -34,9 +34,9 @@ class LeftByTokenBefore {
 
   // --- for VisitOperands
   void Reads(BufferId id) {
-    if (plan_.buffer(id).state && !plan_.buffer(id).ring.of_source && seen_.insert(id).second) {
-      buffers_.push_back(id);
-    }
+    const BufferSpec& buffer = plan_.buffer(id);
+    const bool by_encoder = buffer.ring.of_source || buffer.ring.by_encoder;
+    if (buffer.state && !by_encoder && seen_.insert(id).second) buffers_.push_back(id);
   }
   void Writes(BufferId id) { seen_.insert(id); }
   void Weight(WeightId) {}

@@ -1,4 +1,9 @@
-// How norms, activation functions, Quantise, Add and AddScalar become device nodes (vectors.h).
+// How norms, activation functions, Quantise, Add, AddScalar and Join become device nodes
+// (vectors.h).
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {
@@ -54,6 +59,22 @@ Nodes BindOp(const AddScalar& op, Binder& binder) {
   node.x = binder.At(op.x).Plus(op.index * sizeof(float));
   node.y = binder.At(op.y).Plus(op.first * sizeof(float));
   node.count = op.count;
+  return std::vector<Node>{MakeNode(node)};
+}
+
+Nodes BindOp(const Join& op, Binder& binder) {
+  std::vector<JoinedPart> parts;
+  uint64_t end = 0;
+  for (const JoinPart& part : op.parts) {
+    end += part.count;
+    parts.push_back({binder.At(part.x).Plus(part.first * sizeof(float)), part.count, end});
+  }
+  JoinVectors node{};
+  node.count = binder.Count(op.y);
+  KINGLET_ASSIGN_OR_RETURN(node.parts,
+                           binder.weights.Constants(std::span<const JoinedPart>(parts)));
+  node.part_count = static_cast<uint32_t>(parts.size());
+  node.y = binder.At(op.y);
   return std::vector<Node>{MakeNode(node)};
 }
 

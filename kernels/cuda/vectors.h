@@ -159,6 +159,29 @@ KINGLET_HOST_DEVICE inline void Run(const AddOne& p, const Work& work) {
   });
 }
 
+// y [count] = the parts one after the other, followed by zeros.
+struct JoinedPart {
+  Place x;              // [count] of floats
+  uint64_t count, end;  // its last element is y[end - 1]
+};
+struct JoinVectors : ByElement {
+  const JoinedPart* parts;  // [part_count]
+  uint32_t part_count;
+  Place y;
+};
+
+KINGLET_HOST_DEVICE inline void Run(const JoinVectors& p, const Work& work) {
+  EachElement(work, p.count, [&](const Lane& lane, uint64_t i) {
+    float value = 0.0f;
+    for (uint32_t k = 0; k < p.part_count; ++k) {
+      const JoinedPart& part = p.parts[k];
+      if (i >= part.end || i + part.count < part.end) continue;
+      value = work.At<float>(lane, part.x)[i + part.count - part.end];
+    }
+    work.At<float>(lane, p.y)[i] = value;
+  });
+}
+
 }  // namespace kinglet::cuda
 
 #endif  // KINGLET_KERNELS_CUDA_VECTORS_H_

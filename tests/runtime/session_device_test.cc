@@ -17,7 +17,9 @@
 #include "tests/support/classifier_builder.h"
 #include "tests/support/define_builder.h"
 #include "tests/support/device_backends.h"
+#include "tests/support/masked_builder.h"
 #include "tests/support/recurrent_builder.h"
+#include "tests/support/recurrent_translation_builder.h"
 #include "tests/support/softmax_builder.h"
 #include "tests/support/transformer_builder.h"
 #include "tests/support/translation_builder.h"
@@ -481,9 +483,68 @@ TEST_P(SessionDevice, LanesKeepNothingOfAnEarlierStream) {
   }
 }
 
+TEST_P(SessionDevice, MaskedModelsReadTexts) {
+  const std::vector<uint32_t> text = {2, 9, 4, 13, 3, 6, 3}, segments = {0, 0, 0, 0, 0, 1, 1};
+  for (const int bits : {0, 9}) {
+    for (const ScoredPart part : {ScoredPart::kClasses, ScoredPart::kSpans}) {
+      const bool spans = part == ScoredPart::kSpans;
+      const TinyMaskedOptions options = {.bits = bits,
+                                         .quantised = bits > 0,
+                                         .words = !spans,
+                                         .pooler = !spans,
+                                         .scores = spans ? 2u : 3u,
+                                         .scored = part};
+      const auto model = OpenHere(TinyMasked(options));
+      ASSERT_NE(model, nullptr);
+      const auto found = Start(model, {.lanes = 2});
+      const auto expected = Start(Open(TinyMasked(options), "ref"), {.lanes = 2});
+      const auto pooled = [&](Session& session, uint64_t position) {
+        std::vector<double> out(session.pooled_width()), scores(session.scores());
+        if (!out.empty()) {
+          EXPECT_TRUE(session.Pooled(out, 1).ok());
+        }
+        EXPECT_TRUE(session.Scores(scores, spans ? position : 0, 1).ok());
+        out.insert(out.end(), scores.begin(), scores.end());
+        return out;
+      };
+      for (Session* session : {found.get(), expected.get()}) {
+        ASSERT_TRUE(session->Encode({{5, 6}}, 1).ok());
+        ASSERT_TRUE(session->Encode(text, segments, 1).ok());
+      }
+      for (const uint64_t position : {uint64_t{3}, uint64_t{0}, uint64_t{6}}) {
+        ASSERT_EQ(pooled(*found, position), pooled(*expected, position));
+        if (spans) continue;
+        ASSERT_TRUE(found->LookAt(position, 1).ok());
+        ASSERT_TRUE(expected->LookAt(position, 1).ok());
+        ASSERT_EQ(Numbers(found->TopK(4, 1).value()), Numbers(expected->TopK(4, 1).value()));
+        // Between two queries about one token.
+        ASSERT_EQ(pooled(*found, position), pooled(*expected, position));
+        ASSERT_EQ(Full(*found, 1), Full(*expected, 1));
+      }
+      EXPECT_EQ(found->Save(1)->Hash(), expected->Save(1)->Hash());
+    }
+  }
+}
+
 TEST_P(SessionDevice, SourcesAreEncoded) {
+  std::vector<ModelDraft> drafts;
   for (const bool quantised : {false, true}) {
-    const ModelDraft draft = TinyTranslation({.bits = quantised ? 9 : 0, .quantised = quantised});
+    drafts.push_back(TinyTranslation({.bits = quantised ? 9 : 0, .quantised = quantised}));
+    for (const std::optional<AttentionScore>& score :
+         {std::optional<AttentionScore>(), std::optional(AttentionScore::kDot),
+          std::optional(AttentionScore::kGeneral), std::optional(AttentionScore::kMlp)}) {
+      for (const bool both : {true, false}) {
+        drafts.push_back(
+            TinyRecurrentTranslation({.cell = both ? RecurrentCell::kLstm : RecurrentCell::kGru,
+                                      .both_directions = both,
+                                      .bridge = both,
+                                      .attention = score,
+                                      .quantised = quantised}));
+      }
+    }
+  }
+  for (const ModelDraft& draft : drafts) {
+    SCOPED_TRACE(&draft - drafts.data());
     const auto model = OpenHere(draft);
     ASSERT_NE(model, nullptr);
     const auto found = Start(model, {.lanes = 2});

@@ -62,6 +62,26 @@ TEST(ReadText, LooksInBothDirections) {
   EXPECT_EQ(AllAt(*session, 3), zeros);
 }
 
+// What is asked about the text changes no answer about a token.
+TEST(ReadText, ScoresLeaveTheTokenAlone) {
+  for (const char* backend : {"ref64", "ref", "cpu"}) {
+    const auto session = OpenMasked({.scores = 3}, backend, 2);
+    ASSERT_TRUE(session->Encode(kText, kSegments, 1).ok());
+    const std::vector<double> expected = AllAt(*session, 3, 1);
+    for (const bool asked_before : {true, false}) {
+      ASSERT_TRUE(session->LookAt(3, 1).ok());
+      if (asked_before) {
+        ASSERT_TRUE(session->TopK(4, 1).ok());
+      }
+      std::vector<double> pooled(8), scores(3), found(17);
+      ASSERT_TRUE(session->Pooled(pooled, 1).ok());
+      ASSERT_TRUE(session->Scores(scores, 0, 1).ok());
+      ASSERT_TRUE(session->LogProbabilities(std::span(found), 1).ok());
+      EXPECT_EQ(found, expected) << backend << (asked_before ? ", asked before" : "");
+    }
+  }
+}
+
 // In any order, on any lane, with any number of threads, and after save and restore: the same bits.
 TEST(ReadText, AnswersDependOnTheTextAlone) {
   for (const int bits : {0, 9}) {

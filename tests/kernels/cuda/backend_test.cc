@@ -31,24 +31,5 @@ TEST(CudaBackend, RefusesPlansItCannotRunByName) {
       << refused.status().message();
 }
 
-TEST(CudaBackend, RefusesBlocksItHasNoKernelsFor) {
-  Plan plan;
-  plan.buffers = {{.name = "vector", .element = Element::kReal, .count = 4}};
-  plan.nodes = {{"twice", Add{BufferId{0}, BufferId{0}}}};
-  const BufferLayout layout = LayOut(plan, sizeof(float)).value();
-  const auto refusal = [&](const Plan& changed) {
-    return BindTo(EmulatedDevice(), changed, layout, {}).status();
-  };
-  Plan masked = plan;
-  masked.reading = Reading{};
-  EXPECT_EQ(refusal(masked).code(), KINGLET_UNSUPPORTED);
-  EXPECT_EQ(refusal(masked).message(),
-            "cuda: model: expected one without a masked model block, found one with it");
-  Plan recurrent = plan;
-  recurrent.encoder = EncoderPlan{{{{0, 1}, SourceOrder::kBackward}}, 3, 4};
-  EXPECT_EQ(refusal(recurrent).message(),
-            "cuda: encoder: expected a transformer encoder block, found a recurrent encoder block");
-}
-
 }  // namespace
 }  // namespace kinglet::cuda::backend_test
