@@ -42,23 +42,32 @@ struct Ring {
 // Window slots 0 .. size - 1 are the tokens from the oldest to the newest, which ring slots store.
 struct RingWindow {
   uint32_t size;
+  uint32_t ring;    // slots, `size` or more
   uint32_t newest;  // ring slot of the token at `position`
-  uint32_t filled;  // tokens in the window: ring slots [0, filled), the last window slots
+  // Tokens in the window: the last window slots. In a ring of `size` slots, slots [0, filled).
+  uint32_t filled;
 
   // With `restarts` a stream starts anew every `size` tokens, and the window has only later tokens.
   KINGLET_HOST_DEVICE constexpr RingWindow(uint64_t position, uint32_t window_size, bool restarts)
+      : RingWindow(position, window_size, restarts, window_size) {}
+  KINGLET_HOST_DEVICE constexpr RingWindow(uint64_t position, uint32_t window_size, bool restarts,
+                                           uint32_t ring_slots)
       : size(window_size),
-        newest(static_cast<uint32_t>(RingSlot(position, window_size))),
-        filled(restarts || position < window_size ? newest + 1 : window_size) {}
+        ring(ring_slots),
+        newest(static_cast<uint32_t>(RingSlot(position, ring_slots))),
+        filled(restarts || position < window_size
+                   ? static_cast<uint32_t>(RingSlot(position, window_size)) + 1
+                   : window_size) {}
 
   // Ring slot of window slot 0.
   KINGLET_HOST_DEVICE constexpr uint32_t Oldest() const {
-    return newest + 1 == size ? 0 : newest + 1;
+    const uint32_t slot = newest + 1 + (ring - size);
+    return slot < ring ? slot : slot - ring;
   }
   // Ring slot of window slot s.
   KINGLET_HOST_DEVICE constexpr uint32_t Slot(uint32_t s) const {
     const uint32_t slot = Oldest() + s;
-    return slot < size ? slot : slot - size;
+    return slot < ring ? slot : slot - ring;
   }
   // The first window slot that has a token; all later slots have one.
   KINGLET_HOST_DEVICE constexpr uint32_t FirstFilled() const { return size - filled; }
@@ -71,6 +80,12 @@ KINGLET_HOST_DEVICE constexpr uint32_t CachePairs(uint64_t position, uint32_t ca
                                                   uint64_t first_position) {
   if (position < first_position) return 0;
   return position < capacity ? static_cast<uint32_t>(position) : capacity;
+}
+// The ring slot of pair i of `pairs` = CachePairs(..). A ring of more slots than the capacity has
+// them from the oldest on.
+KINGLET_HOST_DEVICE constexpr uint64_t PairSlot(uint64_t position, uint32_t pairs, uint64_t i,
+                                                uint32_t capacity, uint32_t ring_slots) {
+  return ring_slots == capacity ? i : RingSlot(position - pairs + i, ring_slots);
 }
 
 }  // namespace kinglet

@@ -483,6 +483,28 @@ void Session::Contents::MakeTextBlock() {
   text_block = std::visit(make, query_memory);
 }
 
+// After an error the stream is unchanged.
+Status Session::Contents::ScoreOnDevice(std::span<const uint32_t> tokens,
+                                        std::span<const uint32_t> next, std::span<double> out,
+                                        Computing computing, Stream& stream) {
+  KINGLET_RETURN_IF_ERROR(TakeCancel(execution, "text"));
+  std::vector<StreamFrame> of_tokens;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    of_tokens.push_back(stream.FrameTogether(i, model->TokenOf(tokens[i]), nullptr, nullptr));
+  }
+  const DeviceQuery query = {empty_cache_is_normalised, computing == Computing::kAll};
+  KINGLET_ASSIGN_OR_RETURN(const DeviceAnswers answers,
+                           execution.device->ScoreText(of_tokens, next, query));
+  for (size_t i = 0; i < next.size(); ++i) {
+    // The token is found where tokens go one by one.
+    if (answers[i].not_finite != 0) return Status(KINGLET_NOT_FINITE, "a text");
+    out[i] = static_cast<double>(answers[i].tokens[0].log_probability);
+  }
+  KINGLET_RETURN_IF_ERROR(execution.device->KeepText());
+  stream.CommitTogether(tokens.size(), of_tokens.back().token, nullptr);
+  return Status();
+}
+
 Status Session::StepMany(std::span<const uint32_t> ids, std::span<double> log_probabilities,
                          uint64_t& processed, uint32_t lane, Computing computing) {
   processed = 0;
@@ -530,16 +552,19 @@ Status Session::Contents::StepTogether(Session& session, std::span<const uint32_
       next = predicted;
     }
     uint64_t alone = 0;  // the number of next tokens that go one by one
+    const uint64_t on_device = session.ranks_on_device(1) ? execution.device->text_tokens() : 1;
     while (processed < ids.size()) {
       TextBlock* const block = alone > 0 ? nullptr : text_block.get();
-      const uint64_t most = block == nullptr ? 1 : block->MostTokens(found->stream);
+      const bool takes_text = on_device > 1 && alone == 0 && !session.model().spells();
+      const uint64_t most =
+          takes_text ? on_device : (block == nullptr ? 1 : block->MostTokens(found->stream));
       const size_t count = std::min<uint64_t>(most, ids.size() - processed);
       const size_t first = std::min<uint64_t>(processed, next.size());
       const size_t asked = std::min(count, next.size() - first);
       const std::span<const uint32_t> tokens = ids.subspan(processed, count);
       const std::span<const uint32_t> asked_for = next.subspan(first, asked);
       const std::span<double> answers = out.subspan(first, asked);
-      if (block == nullptr) {
+      if (block == nullptr && !takes_text) {
         KINGLET_RETURN_IF_ERROR(session.StepToken(tokens.front(), lane));
         processed += 1;
         alone -= std::min<uint64_t>(alone, 1);
@@ -550,7 +575,9 @@ Status Session::Contents::StepTogether(Session& session, std::span<const uint32_
         continue;
       }
       const ComputingCall call(execution);
-      const Status status = block->Process(tokens, asked_for, answers, computing, found->stream);
+      const Status status =
+          takes_text ? ScoreOnDevice(tokens, asked_for, answers, computing, found->stream)
+                     : block->Process(tokens, asked_for, answers, computing, found->stream);
       if (status.code() == KINGLET_NOT_FINITE) {
         alone = count;  // to find the token that overflows
         continue;

@@ -139,6 +139,9 @@ struct Session::Contents {
   Status StepTogether(Session& session, std::span<const uint32_t> ids,
                       std::span<const uint32_t> next, std::span<double> out, uint64_t& processed,
                       uint32_t lane, Computing computing);
+  // Likewise, of at most DeviceLanes::text_tokens() tokens, on a device.
+  Status ScoreOnDevice(std::span<const uint32_t> tokens, std::span<const uint32_t> next,
+                       std::span<double> out, Computing computing, Stream& stream);
   // Runs the encoder on the source of the lane's stream.
   Status RunEncoder(std::span<const uint32_t> source, std::span<const uint32_t> segments,
                     Lane& lane);

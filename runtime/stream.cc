@@ -96,7 +96,9 @@ void Stream::CopyOwnState(std::byte* own_state) const {
 void Stream::CommitTogether(uint64_t tokens, uint32_t last, const std::byte* own_state) {
   for (const StateRegion& region : layout_->state_regions) {
     const std::optional<uint64_t> own = (*layout_)[region.buffer].own_offset;
-    if (own) std::memcpy(state_.get() + region.offset, own_state + *own, region.slot_bytes);
+    if (own && own_state != nullptr) {
+      std::memcpy(state_.get() + region.offset, own_state + *own, region.slot_bytes);
+    }
   }
   last_token_ = last;
   position_ += tokens;

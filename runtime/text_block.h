@@ -31,8 +31,9 @@ namespace kinglet {
 
 class TextBlock {
  public:
-  // The most tokens of a text that go together; 1 if tokens go one by one: on a device, and with a
-  // DeFINE unit that keeps rows, whose memory belongs to one stream.
+  // The most tokens of a text that go together; 1 if tokens go one by one: with a DeFINE unit that
+  // keeps rows, whose memory belongs to one stream, and on a device, which has texts of its own
+  // (DeviceLanes::ScoreText).
   static uint64_t TokensTogether(const Model& model);
   // The bytes that a text block of `tokens` tokens allocates.
   static uint64_t Bytes(const Model& model, uint64_t tokens);

@@ -75,7 +75,8 @@ class LaneAttention {
         work_(work),
         block_(work.block),
         lane_(work.lanes[work.item]),
-        window_(lane_.position, p_.window, p_.restarts),
+        window_(lane_.position, p_.window, p_.restarts, p_.ring),
+        is_ring_(p_.ring == p_.window),
         first_(p_.masked ? window_.FirstFilled() : 0),
         qkv_(work.At<int16_t>(lane_, p_.query)),
         shared_(work.block),
@@ -108,9 +109,20 @@ class LaneAttention {
   KINGLET_HOST_DEVICE void Load(const Place& ring, const NineBitRow& row, uint32_t size,
                                 uint32_t own, uint8_t* to) const {
     uint8_t* const all = work_.At<uint8_t>(lane_, ring);
-    CopyRows(block_, row, all, window_.filled, p_.window, to);
-    const uint64_t newest = window_.newest * row.Bytes();
-    uint8_t* const kept = all + newest;
+    if (is_ring_) {
+      CopyRows(block_, row, all, window_.filled, p_.window, to);
+    } else {
+      // The window's rows are neighbours, but where the ring ends.
+      const uint32_t unfilled = window_.FirstFilled(), first = window_.Slot(unfilled);
+      const uint32_t ahead = Least(window_.filled, p_.ring - first);
+      const uint64_t bytes = row.Bytes();
+      CopyRows(block_, row, all, 0, unfilled, to);
+      CopyRows(block_, row, all + first * bytes, ahead, ahead, to + unfilled * bytes);
+      CopyRows(block_, row, all, window_.filled, window_.filled - ahead,
+               to + (unfilled + ahead) * bytes);
+    }
+    const uint64_t newest = SharedSlot(p_.window - 1) * row.Bytes();
+    uint8_t* const kept = all + window_.newest * row.Bytes();
     block_.ForEach(row.Bytes(), [&](uint64_t at) {
       const uint8_t byte = row.Byte(at, [&](uint64_t i) {
         const auto code = static_cast<uint32_t>(i);
@@ -122,7 +134,11 @@ class LaneAttention {
   // The row of window slot s, or of the last one.
   KINGLET_HOST_DEVICE const uint8_t* RowOf(const uint8_t* ring, const NineBitRow& row,
                                            uint32_t s) const {
-    return ring + window_.Slot(Least(s, p_.window - 1)) * row.Bytes();
+    return ring + SharedSlot(Least(s, p_.window - 1)) * row.Bytes();
+  }
+  // Where shared memory has the row of window slot s: as the ring, or, of a longer ring, in order.
+  KINGLET_HOST_DEVICE uint32_t SharedSlot(uint32_t s) const {
+    return is_ring_ ? window_.Slot(s) : s;
   }
   KINGLET_HOST_DEVICE float PositionTerm(uint32_t head, uint32_t s) const {
     const float* const rows = p_.positions.rows;
@@ -303,12 +319,13 @@ class LaneAttention {
   const Block& block_;
   const Lane& lane_;
   const RingWindow window_;
+  const bool is_ring_;    // the ring has the window's slots, and no more
   const uint32_t first_;  // the first visible slot
   const int16_t* const qkv_;
 
   // --- shared memory
   SharedMemory shared_;
-  uint8_t* const keys_;          // [window] rows, by ring slot
+  uint8_t* const keys_;          // [window] rows (SharedSlot)
   uint8_t* const values_;        // likewise
   float* const scores_;          // [heads][slots_]: scores, then exponentials
   uint8_t* const codes_;         // [heads][slots_]: codes of the weights, without sign

@@ -40,7 +40,7 @@ Result<Attention> CommonOf(const Op& op, BufferId query, BufferId keys, BufferId
   made.heads = op.heads;
   made.key_size = op.key_size;
   made.value_size = op.value_size;
-  made.window = op.window;
+  made.window = made.ring = op.window;
   made.query_stride = binder.Count(query) / op.heads;
   made.codes = query_buffer.element == Element::kCode16;
   if (made.codes != op.weights_quantiser.has_value()) {
@@ -138,6 +138,7 @@ Nodes BindOp(const WindowAttention& op, Binder& binder) {
   made.value_stride = op.value_size;
   KINGLET_ASSIGN_OR_RETURN(made.key_row, RowOf(op.keys, op.key_size, op, binder));
   KINGLET_ASSIGN_OR_RETURN(made.value_row, RowOf(op.values, op.value_size, op, binder));
+  made.ring = binder.Count(op.keys) / (op.heads * op.key_size);
   made.masked = op.start != StreamStart::kZeros;
   made.restarts = op.restarts;
   if (op.masked) {

@@ -89,6 +89,17 @@ KINGLET_HOST_DEVICE inline void Run(const WeighValues& p, const Work& work) {
   internal::Weigh(of, work.block, scores, begin, columns, part == 0, shared);
 }
 
+// Stores a token's own key and value, before other tokens of its stream attend to them (text.h).
+struct StoreOwnRow : ByLane {
+  Attention attention;
+};
+
+KINGLET_HOST_DEVICE inline void Run(const StoreOwnRow& p, const Work& work) {
+  for (uint32_t head = 0; head < p.attention.heads; ++head) {
+    internal::StoreOwn(AttentionHead(p.attention, work, work.item, head), work.block);
+  }
+}
+
 }  // namespace kinglet::cuda
 
 #endif  // KINGLET_KERNELS_CUDA_ATTENTION_H_

@@ -50,6 +50,7 @@ struct Attention {
   float query_scale, content_scale, value_scale;
   float scale;  // of scores
   uint32_t heads, key_size, value_size, window;
+  uint32_t ring;                                    // slots, `window` or more
   uint32_t query_stride, key_stride, value_stride;  // of a head, in elements
   // How many codes of 9 bits a ring slot of keys has, and one of values (kernels/nine_bit_row.h). 0
   // means that their elements are those of the query. Parts of heads are multiples of 8 codes.
@@ -120,7 +121,7 @@ struct AttentionHead {
         lane(its_work.lanes[lane_index]),
         head(its_head),
         // Row s of a source is in slot s, as in a window that the last slot has just filled.
-        window(of.of_source ? of.window - 1 : lane.position, of.window, of.restarts),
+        window(of.of_source ? of.window - 1 : lane.position, of.window, of.restarts, of.ring),
         first(of.masked ? window.FirstFilled() : 0),
         count(of.of_source ? static_cast<uint32_t>(lane.source_length) : of.window) {}
 
@@ -200,6 +201,34 @@ KINGLET_HOST_DEVICE inline float RealOf(int16_t code, float scale) {
   return static_cast<float>(code) * scale;
 }
 
+// Block-wide: stores the token's own key and value in the ring.
+KINGLET_HOST_DEVICE inline void StoreOwn(const AttentionHead& of, const Block& block) {
+  const Attention& p = of.p;
+  const uint32_t newest = p.window - 1;
+  WithElements(p.codes, [&](auto zero) {
+    using T = decltype(zero);
+    const T* const own = of.Query<T>() + p.key_size;
+    block.ForEach(uint64_t{p.key_size} + p.value_size, [&](uint64_t i) {
+      if (i < p.key_size) {
+        if (p.key_row == 0) of.KeyInRing<T>(newest)[i] = own[i];
+      } else if (p.value_row == 0) {
+        of.ValueInRing<T>(newest)[i - p.key_size] = own[i];
+      }
+    });
+  });
+  const int16_t* const own_codes = of.Query<int16_t>();
+  if (p.key_row != 0) {
+    StoreNineBits(block, own_codes + p.key_size, p.key_size, {p.key_row},
+                  uint64_t{of.head} * p.key_size, of.KeyRow(newest));
+    if (of.head == 0) PadNineBits(block, {p.key_row}, of.KeyRow(newest));
+  }
+  if (p.value_row != 0) {
+    StoreNineBits(block, own_codes + 2 * p.key_size, p.value_size, {p.value_row},
+                  uint64_t{of.head} * p.value_size, of.ValueRow(newest));
+    if (of.head == 0) PadNineBits(block, {p.value_row}, of.ValueRow(newest));
+  }
+}
+
 // Block-wide: scores[s] of the visible slots s in [begin, end). The thread block that has the
 // newest slot also stores the token's own key and value in the ring. Takes QueryBytes() of shared
 // memory.
@@ -209,33 +238,15 @@ KINGLET_HOST_DEVICE inline void Score(const AttentionHead& of, const Block& bloc
   float* const q = shared.Take<float>(p.key_size);
   int16_t* const q_codes = shared.Take<int16_t>(p.key_size);
   const bool stores = !p.of_source && end == p.window;
-  const uint32_t newest = p.window - 1;
   WithElements(p.codes, [&](auto zero) {
     using T = decltype(zero);
     const T* const own = of.Query<T>();
-    block.ForEach(stores ? uint64_t{2} * p.key_size + p.value_size : p.key_size, [&](uint64_t i) {
-      const T element = own[i];
-      if (i < p.key_size) {
-        q[i] = RealOf(element, p.query_scale);
-        if (p.codes) q_codes[i] = static_cast<int16_t>(element);
-      } else if (i < 2 * p.key_size) {
-        if (p.key_row == 0) of.KeyInRing<T>(newest)[i - p.key_size] = element;
-      } else if (p.value_row == 0) {
-        of.ValueInRing<T>(newest)[i - 2 * p.key_size] = element;
-      }
+    block.ForEach(p.key_size, [&](uint64_t i) {
+      q[i] = RealOf(own[i], p.query_scale);
+      if (p.codes) q_codes[i] = static_cast<int16_t>(own[i]);
     });
   });
-  const int16_t* const own_codes = of.Query<int16_t>();
-  if (stores && p.key_row != 0) {
-    StoreNineBits(block, own_codes + p.key_size, p.key_size, {p.key_row},
-                  uint64_t{of.head} * p.key_size, of.KeyRow(newest));
-    if (of.head == 0) PadNineBits(block, {p.key_row}, of.KeyRow(newest));
-  }
-  if (stores && p.value_row != 0) {
-    StoreNineBits(block, own_codes + 2 * p.key_size, p.value_size, {p.value_row},
-                  uint64_t{of.head} * p.value_size, of.ValueRow(newest));
-    if (of.head == 0) PadNineBits(block, {p.value_row}, of.ValueRow(newest));
-  }
+  if (stores) StoreOwn(of, block);
   // Every head's thread block gets the newest slot's token from the lane; the first head's thread
   // block stores it in the ring.
   if (stores && p.masks_token && of.head == 0) {

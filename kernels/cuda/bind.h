@@ -19,8 +19,10 @@ namespace kinglet::cuda {
 // What BindOp needs to bind one node of a plan.
 class Binder {
  public:
-  Binder(const Plan& of_plan, const BufferLayout& its_layout, WeightStore& its_weights)
-      : plan(of_plan), layout(its_layout), weights(its_weights) {}
+  // With `text` the plan is one that TextPlanOf (bind_text.h) made.
+  Binder(const Plan& of_plan, const BufferLayout& its_layout, WeightStore& its_weights,
+         bool text = false)
+      : plan(of_plan), layout(its_layout), weights(its_weights), of_text(text) {}
 
   // The device nodes of plan node `index`. KINGLET_UNSUPPORTED names the operation and the node.
   Result<std::vector<Node>> Bind(size_t index);
@@ -31,6 +33,7 @@ class Binder {
   const Plan& plan;
   const BufferLayout& layout;
   WeightStore& weights;
+  const bool of_text;
 
   Place At(BufferId id) const {
     const Slot& slot = layout[id];

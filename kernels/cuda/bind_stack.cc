@@ -117,7 +117,7 @@ class StackBinder {
     if (layers_.empty()) return std::optional<BoundStack>();
     FindEnd();
     BoundStack stack;
-    if (HasOneShape()) {
+    if (!binder_.of_text && HasOneShape()) {
       AnyShape any;
       static_cast<StackShape&>(any) = shape_;
       const bool is_best = shape_ == BestShape::Sizes();

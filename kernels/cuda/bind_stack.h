@@ -23,8 +23,8 @@ struct BoundStack {
 // units (NormOrder::kPre) and ReLU, where every sum of a product fits 32 bits. For few lanes they
 // must be alike, with keys and values in 9 bits and scores with a column of each slot, and fit the
 // device's clusters. Nothing if the context has no such layers, or the device
-// runs them node by node. `bound[i]`: the device nodes of
-// plan node i.
+// runs them node by node; for a text only those for many. `bound[i]`: the device nodes of plan node
+// i.
 Result<std::optional<BoundStack>> BindStack(const std::vector<std::vector<Node>>& bound,
                                             const Device& device, Binder& binder);
 

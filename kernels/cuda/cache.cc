@@ -20,7 +20,8 @@ Nodes BindOp(const CacheAppend& op, Binder& binder) {
   node.hidden = binder.VectorOf(op.hidden);
   node.keys = KeysOf(op.keys, binder);
   node.tokens = binder.At(op.tokens);
-  node.capacity = op.capacity;
+  node.ring = binder.Count(op.tokens);
+  node.of_text = binder.of_text;
   return std::vector<Node>{MakeNode(node)};
 }
 
@@ -31,6 +32,7 @@ Nodes BindOp(const CacheWeights& op, Binder& binder) {
   pairs.weights = binder.At(op.weights);
   pairs.total = binder.At(op.total);
   pairs.capacity = op.capacity;
+  pairs.ring = binder.Count(op.keys) / pairs.hidden.count;
   pairs.first_position = op.first_position;
   pairs.theta = static_cast<float>(op.theta);
   if (pairs.hidden.codes) {

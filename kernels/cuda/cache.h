@@ -32,18 +32,20 @@ struct Keys {
 struct AppendToCache : ByLane {
   Vector hidden;
   Keys keys;
-  Place tokens;  // [capacity] of uint32
-  uint32_t capacity;
+  Place tokens;   // [ring] of uint32
+  uint32_t ring;  // slots, the cache's capacity or more
+  bool of_text;   // the hidden state before is that of the lane before (text.h)
 };
 
 KINGLET_HOST_DEVICE inline void Run(const AppendToCache& p, const Work& work) {
   const Lane& lane = work.lanes[work.item];
   if (lane.position == 0) return;
-  const uint64_t slot = RingSlot(lane.position - 1, p.capacity), width = p.hidden.count;
+  const Lane& before = p.of_text ? *(work.lanes + work.item - 1) : lane;
+  const uint64_t slot = RingSlot(lane.position - 1, p.ring), width = p.hidden.count;
   work.block.ForEach(1, [&](uint64_t) { work.At<uint32_t>(lane, p.tokens)[slot] = lane.token; });
   if (p.keys.nine_bits) {
     const NineBitRow row{width};
-    const int16_t* const hidden = work.At<int16_t>(lane, p.hidden.place);
+    const int16_t* const hidden = work.At<int16_t>(before, p.hidden.place);
     uint8_t* const key = work.At<uint8_t>(lane, p.keys.place) + slot * row.Bytes();
     work.block.ForEach(row.Bytes(), [&](uint64_t at) {
       key[at] = row.Byte(at, [hidden](uint64_t i) { return hidden[i]; });
@@ -53,9 +55,9 @@ KINGLET_HOST_DEVICE inline void Run(const AppendToCache& p, const Work& work) {
   work.block.ForEach(width, [&](uint64_t i) {
     const uint64_t at = slot * width + i;
     if (p.hidden.codes) {
-      work.At<int16_t>(lane, p.keys.place)[at] = work.At<int16_t>(lane, p.hidden.place)[i];
+      work.At<int16_t>(lane, p.keys.place)[at] = work.At<int16_t>(before, p.hidden.place)[i];
     } else {
-      work.At<float>(lane, p.keys.place)[at] = work.At<float>(lane, p.hidden.place)[i];
+      work.At<float>(lane, p.keys.place)[at] = work.At<float>(before, p.hidden.place)[i];
     }
   });
 }
@@ -64,15 +66,19 @@ KINGLET_HOST_DEVICE inline void Run(const AppendToCache& p, const Work& work) {
 struct CacheArguments {
   Vector hidden;
   Keys keys;
-  Place weights;  // [capacity] of floats
-  Place total;    // [1] of floats
-  uint32_t capacity;
+  Place weights;            // [capacity] of floats
+  Place total;              // [1] of floats
+  uint32_t capacity, ring;  // pairs, and slots of the ring that stores them
   uint64_t first_position;
   float theta;
   float product_scale;  // for codes: what a product of two codes is multiplied by
 
   // For codes: the weight before the softmax, from the sum of the products of codes.
   KINGLET_HOST_DEVICE float WeightOf(float sum) const { return theta * (sum * product_scale); }
+  // The ring slot of pair i.
+  KINGLET_HOST_DEVICE uint64_t SlotOf(const Lane& lane, uint64_t i) const {
+    return PairSlot(lane.position, Stored(lane), i, capacity, ring);
+  }
   // How many pairs take part.
   KINGLET_HOST_DEVICE uint32_t Stored(const Lane& lane) const {
     return CachePairs(lane.position, capacity, first_position);
@@ -105,8 +111,7 @@ KINGLET_HOST_DEVICE inline void MultiplyNineBitKeys(const CacheArguments& pairs,
                                                     uint32_t count) {
   const Block& block = work.block;
   const NineBitRow row{pairs.hidden.count};
-  const uint8_t* const keys =
-      work.At<uint8_t>(lane, pairs.keys.place) + uint64_t{first} * row.Bytes();
+  const uint8_t* const keys = work.At<uint8_t>(lane, pairs.keys.place);
   auto* const q = SharedMemory(block).Take<uint8_t>(2 * row.Padded());
   const int16_t* const hidden = work.At<int16_t>(lane, pairs.hidden.place);
   block.ForEach(row.Padded(), [&](uint64_t i) {
@@ -129,8 +134,11 @@ KINGLET_HOST_DEVICE inline void MultiplyNineBitKeys(const CacheArguments& pairs,
         warp.EachThread([&](uint32_t thread, uint32_t reg) {
           LoadNineBitTile(
               row, step, thread,
-              [&](uint32_t i) { return keys + Least(tile + i, count - 1) * row.Bytes(); }, low[reg],
-              signs[reg]);
+              [&](uint32_t i) {
+                const uint32_t pair = first + Least(tile + i, count - 1);
+                return keys + pairs.SlotOf(lane, pair) * row.Bytes();
+              },
+              low[reg], signs[reg]);
           const uint8_t* const from =
               q + thread / 4 % 2 * row.Padded() + step * kTileDepth + thread % 4 * 4;
           for (uint32_t part = 0; part < 2; ++part) {
@@ -171,7 +179,7 @@ KINGLET_HOST_DEVICE void CacheProductsOf(const CacheProducts& p, const Work& wor
   T* const q = SharedMemory(work.block).Take<T>(width);
   work.block.ForEach(width, [&](uint64_t i) { q[i] = hidden[i]; });
   const auto key = [&](uint64_t i) {
-    return work.At<T>(lane, pairs.keys.place) + (first + i) * width;
+    return work.At<T>(lane, pairs.keys.place) + pairs.SlotOf(lane, first + i) * width;
   };
   if constexpr (std::is_same_v<T, float>) {
     BlockRowSums(

@@ -8,8 +8,8 @@
 // order, and the results are those of SumsOfTiles (softmax.h) over stored logits, bit for bit.
 //
 // A warp has a sum tile for some stream tiles (16 or 32 lanes). In a tile of 16 rows, row j belongs
-// to chain j of rule 4, so a thread adds its chains in registers; at the end a butterfly of shuffles
-// folds the 16 chains.
+// to chain j of rule 4, so a thread adds its chains in registers; at the end shuffles fold
+// the 16 chains.
 //
 // Tiles are products of bytes, with all columns of x of 64 lanes in shared memory; or, of a matrix
 // of at most four columns such as the last tail of the best MicroNet (242,735 x 4), products in

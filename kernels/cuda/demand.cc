@@ -35,6 +35,8 @@ class NodeDemand {
   DeviceDemand operator()(const LogOfSum&) const { return {}; }
   DeviceDemand operator()(const WeighValues&) const { return {}; }
   DeviceDemand operator()(const AppendToCache&) const { return {}; }
+  DeviceDemand operator()(const StoreOwnRow&) const { return {}; }
+  DeviceDemand operator()(const MoveState&) const { return {}; }
   DeviceDemand operator()(const CacheProducts&) const { return {}; }
   DeviceDemand operator()(const CacheTotal&) const { return {}; }
   DeviceDemand operator()(const CopyRow&) const { return {}; }

@@ -76,6 +76,8 @@ class Device {
   virtual uint64_t SharedBytesOfBlock() const = 0;
   // Whether plan nodes are not joined into larger device nodes (kNodeByNodeVariable).
   virtual bool IsNodeByNode() const { return false; }
+  // Given tokens of one stream that run together.
+  virtual uint32_t TextTokens() const { return 1024; }
   // Whether half-precision tensor cores add exactly (half_product.h).
   virtual bool HasExactHalves() const = 0;
   // Whether the device can run this node of a cluster.

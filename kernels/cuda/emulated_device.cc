@@ -134,6 +134,7 @@ class Emulated : public Device {
   }
   uint64_t SharedBytesOfBlock() const override { return emulation_.shared_bytes; }
   bool IsNodeByNode() const override { return emulation_.is_node_by_node; }
+  uint32_t TextTokens() const override { return emulation_.text_tokens; }
   bool HasExactHalves() const override { return emulation_.has_exact_halves; }
   bool HasClustersFor(const Node& node) const override {
     return emulation_.has_clusters && SharedBytesOf(node) <= emulation_.shared_bytes;

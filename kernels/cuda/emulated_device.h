@@ -20,6 +20,7 @@ struct Emulation {
   DevicePeaks peaks = {};                     // that the device reports
   bool has_clusters = true;                   // as with compute capability 9.0
   bool has_exact_halves = true;
+  uint32_t text_tokens = 24;  // Device::TextTokens
   bool is_node_by_node = false;
 };
 

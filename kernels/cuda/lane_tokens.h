@@ -31,7 +31,7 @@ struct RankedCluster {
 struct RankedCache {
   bool present;
   bool empty_is_normalised;  // without pairs, the tokens outside the cache keep all probability
-  uint32_t capacity;
+  uint32_t capacity, ring;   // CacheArguments
   uint64_t first_position;
   Place tokens, weights, total;
   float keep, lambda, log_keep;  // keep = 1 - lambda

@@ -31,16 +31,36 @@ constexpr uint64_t kHead = 1;  // the head's bit in a set of clusters
 
 class ProgramLanes : public DeviceLanes {
  public:
+  // With `is_text` the lanes are tokens of one stream (text.h).
+  static Result<std::unique_ptr<ProgramLanes>> Create(std::shared_ptr<const Program> program,
+                                                      const LaneLayout& layout,
+                                                      std::shared_ptr<Queue> queue, uint32_t count,
+                                                      bool is_text = false) {
+    const std::shared_ptr<Device>& device = program->device();
+    const uint64_t state_bytes = is_text ? RoundedUp(layout.state_bytes) : 0;
+    const uint64_t bytes = count * layout.bytes + state_bytes;
+    const uint64_t of_frames =
+        LaneLayout::LanesOf(*program, count) + count * layout.longest_spelling;
+    const uint64_t of_queries = kNodesBytes + count * (sizeof(uint64_t) + sizeof(RankedTokens));
+    KINGLET_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(device, bytes));
+    KINGLET_ASSIGN_OR_RETURN(DeviceMemory frames, DeviceMemory::Allocate(device, of_frames));
+    KINGLET_ASSIGN_OR_RETURN(DeviceMemory queries, DeviceMemory::Allocate(device, of_queries));
+    KINGLET_RETURN_IF_ERROR(queue->Zero(memory.data(), bytes));
+    return std::make_unique<ProgramLanes>(std::move(program), layout, std::move(queue),
+                                          std::move(memory), std::move(frames), std::move(queries),
+                                          count, is_text);
+  }
   ProgramLanes(std::shared_ptr<const Program> program, const LaneLayout& layout,
-               std::unique_ptr<Queue> queue, DeviceMemory memory, DeviceMemory frames,
-               DeviceMemory queries, uint32_t count)
+               std::shared_ptr<Queue> queue, DeviceMemory memory, DeviceMemory frames,
+               DeviceMemory queries, uint32_t count, bool is_text)
       : program_(std::move(program)),
         layout_(layout),
         memory_(std::move(memory)),
         frames_(std::move(frames)),
         queries_(std::move(queries)),
         queue_(std::move(queue)),
-        count_(count) {}
+        count_(count),
+        is_text_(is_text) {}
 
   Status Run(NodeRange range, std::span<const StreamFrame> frames) override {
     if (frames.empty()) return status_;
@@ -143,6 +163,44 @@ class ProgramLanes : public DeviceLanes {
     return answers;
   }
 
+  uint64_t text_tokens() override {
+    const Program::Text* const text = program_->text();
+    if (text == nullptr || !status_.ok()) return 1;
+    if (!text_) {
+      text_layout_.emplace(*text->program, text->plan, text->layout, true);
+      const uint32_t lanes = program_->device()->TextTokens() + 1;
+      Result<std::unique_ptr<ProgramLanes>> made =
+          Create(text->program, *text_layout_, queue_, lanes, true);
+      text_.emplace(made.ok() ? std::move(*made) : nullptr);  // null without memory for it
+    }
+    return *text_ == nullptr ? 1 : program_->device()->TextTokens();
+  }
+  Result<DeviceAnswers> ScoreText(std::span<const StreamFrame> frames,
+                                  std::span<const uint32_t> next,
+                                  const DeviceQuery& query) override {
+    ProgramLanes& text = **text_;
+    const Status status = Attempt([&]() -> Status {
+      // Slot 0 is the token before; its scratch has what the first token reads.
+      text_frames_.assign(1, frames.front());
+      text_frames_.insert(text_frames_.end(), frames.begin(), frames.end());
+      for (size_t i = 0; i < text_frames_.size(); ++i) {
+        text_frames_[i].lane = static_cast<uint32_t>(i);
+      }
+      moved_ = {frames.front().lane, frames.front().position};
+      KINGLET_RETURN_IF_ERROR(MoveText(program_->text()->to_text, 0));
+      moved_.position += frames.size();
+      KINGLET_RETURN_IF_ERROR(text.RunText(text_frames_));
+      return Status();
+    });
+    if (!status.ok()) return status;
+    return text.LogProbabilities(std::span(text_frames_).subspan(1, next.size()), next, query);
+  }
+  Status KeepText() override {
+    return Attempt([&] {
+      return MoveText(program_->text()->to_stream, static_cast<uint32_t>(text_frames_.size()) - 1);
+    });
+  }
+
   Status Fetch(std::span<const StreamFrame> frames, std::span<const BufferId> buffers) override {
     return Attempt([&]() -> Status {
       for (const StreamFrame& frame : frames) {
@@ -190,6 +248,28 @@ class ProgramLanes : public DeviceLanes {
     }
     return status_;
   }
+  // Runs the context on tokens that follow the first frame's.
+  Status RunText(std::span<const StreamFrame> frames) {
+    SetLanes(frames, {});
+    KINGLET_RETURN_IF_ERROR(UploadLanes());
+    const auto tokens = static_cast<uint32_t>(frames.size() - 1);
+    for (const NodeList& list : {program_->TextContext(), program_->TextAppend()}) {
+      KINGLET_RETURN_IF_ERROR(queue_->Run(list, LanesOnDevice() + 1, tokens));
+    }
+    return Status();
+  }
+  // Runs MoveState between the state of the stream and that of the text, whose token `slot` has the
+  // vectors.
+  Status MoveText(NodeList list, uint32_t slot) {
+    ProgramLanes& text = **text_;
+    std::byte* const stream = LaneAt(moved_.lane);
+    SetLane(0, {text.LaneAt(slot), stream + layout_.state, text.StateAt(slot), moved_.position, 0,
+                0, 0, 0, 0, nullptr});
+    count_now_ = 1;
+    spellings_.clear();
+    KINGLET_RETURN_IF_ERROR(UploadLanes());
+    return queue_->Run(list, LanesOnDevice(), 1);
+  }
   // Describes the lanes of the frames, on which the following nodes run. `tokens`: what a query
   // asks for, or empty.
   void SetLanes(std::span<const StreamFrame> frames, std::span<const uint32_t> tokens) {
@@ -202,7 +282,7 @@ class ProgramLanes : public DeviceLanes {
       const std::string_view letters = frame.spelling.substr(0, layout_.longest_spelling);
       const std::byte* const spelling = spellings + spellings_.size();
       SetLane(
-          i, {base, base + layout_.state, base + layout_.temporary, frame.position,
+          i, {base, StateAt(frame.lane), base + layout_.temporary, frame.position,
               frame.source_length, frame.token, frame.word(), static_cast<uint32_t>(letters.size()),
               tokens.empty() ? 0 : tokens[i], reinterpret_cast<const uint8_t*>(spelling)});
       spellings_.append(letters);
@@ -278,15 +358,18 @@ class ProgramLanes : public DeviceLanes {
     return RunList({&asked.node, 1, reinterpret_cast<const Node*>(to)});
   }
   std::byte* LaneAt(uint32_t lane) const { return memory_.data() + lane * layout_.bytes; }
-  std::byte* StateAt(uint32_t lane) const { return LaneAt(lane) + layout_.state; }
+  std::byte* StateAt(uint32_t lane) const {
+    return is_text_ ? memory_.data() + count_ * layout_.bytes : LaneAt(lane) + layout_.state;
+  }
 
   std::shared_ptr<const Program> program_;
   const LaneLayout& layout_;  // BoundPlan's
   DeviceMemory memory_;
   DeviceMemory frames_;   // the Lane structs of the lanes that run nodes (LanesOf), then spellings
   DeviceMemory queries_;  // the nodes that answer queries, and for each lane its tails and answer
-  std::unique_ptr<Queue> queue_;
-  uint64_t count_;  // of the session's lanes
+  std::shared_ptr<Queue> queue_;
+  uint64_t count_;  // of the session's lanes, or a text's tokens
+  bool is_text_;
 
   // --- memory of calls, kept for the next
 
@@ -306,13 +389,25 @@ class ProgramLanes : public DeviceLanes {
   std::vector<uint64_t> clusters_;
   std::vector<std::byte> answers_;
   Status status_;
+
+  // --- given tokens of one stream
+
+  std::optional<LaneLayout> text_layout_;
+  std::optional<std::unique_ptr<ProgramLanes>> text_;
+  std::vector<StreamFrame> text_frames_;
+  struct Moved {
+    uint32_t lane;
+    uint64_t position;  // tokens so far
+  };
+  Moved moved_{};
 };
 
 }  // namespace
 
-LaneLayout::LaneLayout(const Program& program, const Plan& plan, const BufferLayout& buffers)
+LaneLayout::LaneLayout(const Program& program, const Plan& plan, const BufferLayout& buffers,
+                       bool shares_state)
     : state(RoundedUp(buffers.scratch_bytes)),
-      temporary(state + RoundedUp(buffers.state_bytes)),
+      temporary(state + (shares_state ? 0 : RoundedUp(buffers.state_bytes))),
       bytes(temporary + RoundedUp(program.temporary_bytes())),
       state_bytes(buffers.state_bytes),
       slots(buffers.slots) {
@@ -340,20 +435,11 @@ Result<std::unique_ptr<DeviceLanes>> BoundPlan::CreateLanes(uint32_t count) cons
         KINGLET_OUT_OF_MEMORY, "cuda", "lanes", "a size that can be addressed",
         std::to_string(count) + " of " + std::to_string(BytesPerLane()) + " bytes");
   }
-  KINGLET_ASSIGN_OR_RETURN(DeviceMemory memory,
-                           DeviceMemory::Allocate(device, count * layout_.bytes));
-  KINGLET_ASSIGN_OR_RETURN(DeviceMemory frames,
-                           DeviceMemory::Allocate(device, LaneLayout::LanesOf(*program_, count) +
-                                                              count * layout_.longest_spelling));
-  KINGLET_ASSIGN_OR_RETURN(
-      DeviceMemory queries,
-      DeviceMemory::Allocate(device,
-                             kNodesBytes + count * (sizeof(uint64_t) + sizeof(RankedTokens))));
   KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<Queue> queue, device->CreateQueue());
-  KINGLET_RETURN_IF_ERROR(queue->Zero(memory.data(), count * layout_.bytes));
-  return std::unique_ptr<DeviceLanes>(
-      std::make_unique<ProgramLanes>(program_, layout_, std::move(queue), std::move(memory),
-                                     std::move(frames), std::move(queries), count));
+  KINGLET_ASSIGN_OR_RETURN(
+      std::unique_ptr<ProgramLanes> lanes,
+      ProgramLanes::Create(program_, layout_, std::shared_ptr<Queue>(std::move(queue)), count));
+  return std::unique_ptr<DeviceLanes>(std::move(lanes));
 }
 
 DeviceBinding BindTo(const std::shared_ptr<Device>& device, const Plan& plan,

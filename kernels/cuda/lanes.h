@@ -20,7 +20,9 @@ namespace kinglet::cuda {
 // The layout of a lane's memory on the device: the plan's scratch buffers, its state, and the
 // temporary memory of device nodes (node.h), one after the other.
 struct LaneLayout {
-  LaneLayout(const Program& program, const Plan& plan, const BufferLayout& buffers);
+  // With `shares_state` the lanes are tokens of one stream, whose state is after the last lane.
+  LaneLayout(const Program& program, const Plan& plan, const BufferLayout& buffers,
+             bool shares_state = false);
 
   // The bytes of Lane structs for `count` lanes: one for each lane, and one for each of its tails.
   static uint64_t LanesOf(const Program& program, uint64_t count) {

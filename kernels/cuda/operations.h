@@ -21,6 +21,7 @@
 #include "kernels/cuda/ranking.h"
 #include "kernels/cuda/recurrent.h"
 #include "kernels/cuda/softmax.h"
+#include "kernels/cuda/text.h"
 #include "kernels/cuda/vectors.h"
 
 namespace kinglet::cuda {
@@ -29,13 +30,13 @@ namespace kinglet::cuda {
 using Operations =
     ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
                  RealProduct, SumsOfTiles, LogOfSum, SumsOfProducts<false>, SumsOfProducts<true>,
-                 RankTokens, TokenLogProbability, ScoreSlots, WeighValues, AppendToCache,
-                 CacheProducts, CacheTotal, AddRowOfPosition, AddToHeads, CopyRow, GatherRow,
-                 PartProducts, SumOfParts, SumOfDots, ClearForFirstToken, LstmCell, GruCell,
-                 RnnCell, QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRelu, ComputeDefineRow,
-                 ScaleToUnitMeanSquare, JoinVectors, ActivateVector, DecoderStack<AnyShape>,
-                 DecoderStack<BestShape>, ComputeLogits, NormaliseClusters, BetweenAttentions,
-                 AttendLanes>;
+                 RankTokens, TokenLogProbability, ScoreSlots, StoreOwnRow, MoveState, WeighValues,
+                 AppendToCache, CacheProducts, CacheTotal, AddRowOfPosition, AddToHeads, CopyRow,
+                 GatherRow, PartProducts, SumOfParts, SumOfDots, ClearForFirstToken, LstmCell,
+                 GruCell, RnnCell, QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRelu,
+                 ComputeDefineRow, ScaleToUnitMeanSquare, JoinVectors, ActivateVector,
+                 DecoderStack<AnyShape>, DecoderStack<BestShape>, ComputeLogits, NormaliseClusters,
+                 BetweenAttentions, AttendLanes>;
 
 template <class T>
 Node MakeNode(const T& arguments) {

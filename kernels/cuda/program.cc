@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/bind.h"
 #include "kernels/cuda/bind_stack.h"
+#include "kernels/cuda/bind_text.h"
 #include "kernels/cuda/demand.h"
 #include "kernels/cuda/weights.h"
 
@@ -55,42 +56,92 @@ Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const Buf
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Queue> queue, device->CreateQueue());
   WeightStore weights(plan, device, *queue, program->memory_);
   Binder binder(plan, layout, weights);
+  KINGLET_RETURN_IF_ERROR(program->BindNodes(binder));
+  KINGLET_RETURN_IF_ERROR(program->BindText(plan, layout, weights));
+  program->weight_bytes_ = weights.bytes();
+  KINGLET_RETURN_IF_ERROR(queue->Wait());
+  weights.Release(release);
+  return std::shared_ptr<const Program>(program);
+}
+
+Status Program::BindNodes(Binder& binder) {
+  const Plan& plan = binder.plan;
   std::vector<std::vector<Node>> bound;  // by plan node
   for (size_t i = 0; i < plan.nodes.size(); ++i) {
     KINGLET_ASSIGN_OR_RETURN(std::vector<Node> nodes, binder.Bind(i));
-    KINGLET_RETURN_IF_ERROR(CheckSharedBytes(plan.nodes[i].name, nodes, *device));
+    KINGLET_RETURN_IF_ERROR(CheckSharedBytes(plan.nodes[i].name, nodes, *device_));
     bound.push_back(std::move(nodes));
   }
   JoinQuantisers(plan, bound);
-  if (plan.context.begin < plan.context.end) {
+  if (plan.context.begin < plan.context.end && !binder.of_text) {
     KINGLET_ASSIGN_OR_RETURN(const std::vector<Node> first, BindClearForFirstToken(binder));
     std::vector<Node>& nodes = bound[plan.context.begin];
     nodes.insert(nodes.begin(), first.begin(), first.end());
   }
   for (const std::vector<Node>& nodes : bound) {
-    program->firsts_.push_back(static_cast<uint32_t>(program->nodes_.size()));
-    program->nodes_.insert(program->nodes_.end(), nodes.begin(), nodes.end());
+    firsts_.push_back(static_cast<uint32_t>(nodes_.size()));
+    nodes_.insert(nodes_.end(), nodes.begin(), nodes.end());
   }
-  program->firsts_.push_back(static_cast<uint32_t>(program->nodes_.size()));
-  KINGLET_ASSIGN_OR_RETURN(program->queries_, Queries::Bind(plan, bound, *device, binder));
-  KINGLET_ASSIGN_OR_RETURN(const std::optional<BoundStack> stack,
-                           BindStack(bound, *device, binder));
+  firsts_.push_back(static_cast<uint32_t>(nodes_.size()));
+  KINGLET_ASSIGN_OR_RETURN(queries_, Queries::Bind(plan, bound, *device_, binder));
+  KINGLET_ASSIGN_OR_RETURN(std::optional<BoundStack> stack, BindStack(bound, *device_, binder));
+  WeightStore& weights = binder.weights;
+  if (binder.of_text) {
+    std::vector<Node> append;
+    for (size_t i = plan.context.begin; i < plan.context.end; ++i) {
+      if (std::holds_alternative<CacheAppend>(plan.nodes[i].op)) append = std::move(bound[i]);
+    }
+    KINGLET_ASSIGN_OR_RETURN(append_, ContextOf(std::move(append), weights));
+    if (!stack || stack->many.empty()) stack = BoundStack{};
+  }
   if (stack) {
-    program->context_ = plan.context;
+    context_ = plan.context;
     if (stack->few) {
-      KINGLET_ASSIGN_OR_RETURN(program->few_,
+      KINGLET_ASSIGN_OR_RETURN(few_,
                                ContextWith({&*stack->few, 1}, stack->nodes, plan, bound, weights));
     }
-    KINGLET_ASSIGN_OR_RETURN(program->many_,
-                             ContextWith(stack->many, stack->nodes, plan, bound, weights));
+    KINGLET_ASSIGN_OR_RETURN(many_, ContextWith(stack->many, stack->nodes, plan, bound, weights));
   }
-  program->weight_bytes_ = weights.bytes();
-  KINGLET_ASSIGN_OR_RETURN(program->on_device_,
-                           weights.Constants(std::span<const Node>(program->nodes_)));
-  KINGLET_RETURN_IF_ERROR(queue->Wait());
-  weights.Release(release);
-  program->temporary_bytes_ = binder.temporary_bytes();
-  return std::shared_ptr<const Program>(program);
+  if (binder.of_text) {
+    KINGLET_ASSIGN_OR_RETURN(many_, ContextOf(WithStores(many_.nodes), weights));
+  }
+  KINGLET_ASSIGN_OR_RETURN(on_device_, weights.Constants(std::span<const Node>(nodes_)));
+  temporary_bytes_ = binder.temporary_bytes();
+  return Status();
+}
+
+Status Program::BindText(const Plan& plan, const BufferLayout& layout, WeightStore& weights) {
+  std::optional<Plan> of_text = TextPlanOf(plan, device_->TextTokens());
+  if (!of_text || !queries_.can_rank()) return Status();
+  auto text = std::make_unique<Text>();
+  text->plan = std::move(*of_text);
+  KINGLET_ASSIGN_OR_RETURN(text->layout, LayOut(text->plan, sizeof(float)));
+  const std::shared_ptr<Program> program(new Program(device_));
+  Binder binder(text->plan, text->layout, weights, true);
+  KINGLET_RETURN_IF_ERROR(program->BindNodes(binder));
+  text->program = program;
+  const std::vector<MovedState> moved = MovedStates(plan, layout, text->layout);
+  MoveState move{};
+  KINGLET_ASSIGN_OR_RETURN(move.moved, weights.Constants(std::span<const MovedState>(moved)));
+  move.count = static_cast<uint32_t>(moved.size());
+  move.to_text = true;
+  std::vector<Node> moves = {MakeNode(move)};
+  move.to_text = false;
+  moves.push_back(MakeNode(move));
+  KINGLET_ASSIGN_OR_RETURN(moves_, ContextOf(std::move(moves), weights));
+  text->to_text = {moves_.nodes.data(), 1, moves_.on_device};
+  text->to_stream = {moves_.nodes.data() + 1, 1, moves_.on_device + 1};
+  text_ = std::move(text);
+  return Status();
+}
+
+Result<Program::Context> Program::ContextOf(std::vector<Node> nodes, WeightStore& weights) {
+  Context context;
+  context.nodes = std::move(nodes);
+  if (context.nodes.empty()) return context;
+  KINGLET_ASSIGN_OR_RETURN(context.on_device,
+                           weights.Constants(std::span<const Node>(context.nodes)));
+  return context;
 }
 
 NodeList Program::List(NodeRange range) const {
@@ -102,23 +153,20 @@ Result<Program::Context> Program::ContextWith(std::span<const Node> layers, Node
                                               const Plan& plan,
                                               const std::vector<std::vector<Node>>& bound,
                                               WeightStore& weights) {
-  Context context;
-  if (layers.empty()) return context;
+  if (layers.empty() && of.begin < of.end) return Context();
+  std::vector<Node> nodes;
   for (size_t i = plan.context.begin; i < plan.context.end; ++i) {
-    if (i == of.begin) context.nodes.insert(context.nodes.end(), layers.begin(), layers.end());
+    if (i == of.begin) nodes.insert(nodes.end(), layers.begin(), layers.end());
     if (i >= of.begin && i < of.end) continue;
-    context.nodes.insert(context.nodes.end(), bound[i].begin(), bound[i].end());
+    nodes.insert(nodes.end(), bound[i].begin(), bound[i].end());
   }
-  KINGLET_ASSIGN_OR_RETURN(context.on_device,
-                           weights.Constants(std::span<const Node>(context.nodes)));
-  return context;
+  return ContextOf(std::move(nodes), weights);
 }
 
 NodeList Program::List(NodeRange range, uint32_t lanes) const {
   const Context& context = lanes <= kFewLanes && !few_.nodes.empty() ? few_ : many_;
   const bool is_context = range.begin == context_.begin && range.end == context_.end;
-  if (!is_context || context.nodes.empty()) return List(range);
-  return {context.nodes.data(), static_cast<uint32_t>(context.nodes.size()), context.on_device};
+  return is_context && !context.nodes.empty() ? ListOf(context) : List(range);
 }
 
 std::optional<DeviceDemand> Program::DemandOf(size_t node,

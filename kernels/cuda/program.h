@@ -18,6 +18,9 @@
 
 namespace kinglet::cuda {
 
+class Binder;
+class WeightStore;
+
 class Program {
  public:
   // KINGLET_UNSUPPORTED names an operation that the device cannot run, and its node;
@@ -36,6 +39,20 @@ class Program {
   // its work.
   std::optional<DeviceDemand> DemandOf(size_t node, std::span<const StreamFrame> lanes) const;
   const Queries& queries() const { return queries_; }
+
+  // The plan for given tokens of one stream (bind_text.h).
+  struct Text {
+    std::shared_ptr<const Program> program;
+    Plan plan;
+    BufferLayout layout;
+    NodeList to_text, to_stream;  // MoveState
+  };
+  // Null if tokens cannot run together.
+  const Text* text() const { return text_.get(); }
+  // Of a text's program: the context without the node that stores a pair of the cache, and that
+  // node, if there is one.
+  NodeList TextContext() const { return ListOf(many_); }
+  NodeList TextAppend() const { return ListOf(append_); }
   uint64_t temporary_bytes() const { return temporary_bytes_; }  // of a lane
   uint64_t weight_bytes() const { return weight_bytes_; }
 
@@ -53,11 +70,20 @@ class Program {
     std::vector<Node> nodes;  // may be empty
     const Node* on_device = nullptr;
   };
+  static NodeList ListOf(const Context& context) {
+    return {context.nodes.data(), static_cast<uint32_t>(context.nodes.size()), context.on_device};
+  }
+  static Result<Context> ContextOf(std::vector<Node> nodes, WeightStore& weights);
+  Status BindNodes(Binder& binder);
+  Status BindText(const Plan& plan, const BufferLayout& layout, WeightStore& weights);
   static Result<Context> ContextWith(std::span<const Node> layers, NodeRange of, const Plan& plan,
                                      const std::vector<std::vector<Node>>& bound,
                                      WeightStore& weights);
   NodeRange context_;
   Context few_, many_;  // for few lanes, and for many
+  Context append_;      // of a text's program
+  Context moves_;       // to a text, and back
+  std::unique_ptr<Text> text_;
   Queries queries_;
   uint64_t temporary_bytes_ = 0, weight_bytes_ = 0;
 };

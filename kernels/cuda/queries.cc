@@ -206,6 +206,7 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<No
     cache.present = true;
     cache.empty_is_normalised = plan.cache->first_position > 1;
     cache.capacity = plan.cache->capacity;
+    cache.ring = binder.Count(plan.cache->tokens);
     cache.first_position = plan.cache->first_position;
     cache.tokens = binder.At(plan.cache->tokens);
     cache.weights = binder.At(plan.cache->weights);

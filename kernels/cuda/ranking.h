@@ -295,8 +295,11 @@ KINGLET_HOST_DEVICE inline void Run(const TokenLogProbability& p, const Work& wo
     cached = work.At<uint32_t>(tokens.lane(), p.plan.cache.tokens);
     weights = work.At<float>(tokens.lane(), p.plan.cache.weights);
   }
-  const float weight = WeightOfUnits<float>(BlockUnits(
-      block, pairs, parts, [&](uint64_t i) { return cached[i] == id ? UnitsOf(weights[i]) : 0; }));
+  const float weight = WeightOfUnits<float>(BlockUnits(block, pairs, parts, [&](uint64_t i) {
+    const uint64_t slot =
+        PairSlot(tokens.lane().position, pairs, i, p.plan.cache.capacity, p.plan.cache.ring);
+    return cached[slot] == id ? UnitsOf(weights[i]) : 0;
+  }));
   block.ForEach(1, [&](uint64_t) {
     const internal::RankedTerms& terms = tokens.terms(index);
     const float before = terms.BeforeCache(logits[row % kTileRows]);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -480,6 +481,66 @@ TEST_P(SessionDevice, LanesKeepNothingOfAnEarlierStream) {
       ASSERT_TRUE(device->StepToken(text[0], 2).ok());
       ASSERT_NO_FATAL_FAILURE(compare(2, 1));
     }
+  }
+}
+
+// Texts in pieces of any length, longer than a device takes at once, between single tokens, forks
+// and restored states.
+TEST_P(SessionDevice, GivenTextsHaveTheNumbersOfSingleTokens) {
+  for (const Family& family : LanguageModels()) {
+    SCOPED_TRACE(family.name);
+    const auto model = OpenHere(family.draft);
+    ASSERT_NE(model, nullptr);
+    const auto found = Start(model, {.lanes = 2});
+    const auto expected = Start(Open(family.draft, "ref"), {.lanes = 2});
+    const uint32_t vocabulary = model->vocabulary_size();
+    TestRandom random(8);
+    for (const size_t count : {1, 2, 60, 3, 25, 24, 1, 70}) {
+      std::vector<uint32_t> ids;
+      for (size_t i = 0; i < count; ++i) ids.push_back(random.Below(vocabulary));
+      std::vector<double> numbers(count), as_good(count);
+      uint64_t processed = 0;
+      const Computing computing = count % 2 == 0 ? Computing::kAll : Computing::kNeeded;
+      ASSERT_TRUE(found->StepMany(ids, numbers, processed, 1, computing).ok());
+      EXPECT_EQ(processed, count);
+      ASSERT_TRUE(expected->StepMany(ids, as_good, processed, 1, computing).ok());
+      if (std::isnan(as_good[0])) numbers[0] = as_good[0] = 0;  // before the first token
+      ASSERT_EQ(numbers, as_good) << count;
+      ASSERT_EQ(Full(*found, 1), Full(*expected, 1));
+      ASSERT_EQ(found->Save(1)->Hash(), expected->Save(1)->Hash()) << count;
+      for (Session* session : {found.get(), expected.get()}) {
+        if (count == 25) {
+          ASSERT_TRUE(session->Fork(1, 0).ok());
+          ASSERT_TRUE(session->Fork(0, 1).ok());
+        }
+        if (count == 24) {
+          const State state = *session->Save(1);
+          ASSERT_TRUE(session->Reset(1).ok());
+          ASSERT_TRUE(session->Restore(state, 1).ok());
+        }
+        ASSERT_TRUE(session->StepToken(3, 1).ok());
+      }
+    }
+    // Without answers, and the score of a text alone.
+    const std::vector<uint32_t> text = Tokens(50, vocabulary, 5);
+    std::vector<double> scores(49), as_good(49);
+    uint64_t processed = 0;
+    for (Session* session : {found.get(), expected.get()}) {
+      ASSERT_TRUE(session->Reset(0).ok());
+      ASSERT_TRUE(session->StepMany(text, {}, processed).ok());
+    }
+    const uint64_t launches = found->device_work().launches;
+    ASSERT_TRUE(found->ScoreMany(text, scores, processed).ok());
+    const std::string device = GetParam();
+    const bool together = family.name.find("transformer") != std::string::npos ||
+                          family.name == "layers in one launch";
+    if (together && device != "pretended") {
+      // Not some for each token.
+      EXPECT_LT(found->device_work().launches - launches, 4 * text.size());
+    }
+    ASSERT_TRUE(expected->ScoreMany(text, as_good, processed).ok());
+    EXPECT_EQ(scores, as_good);
+    EXPECT_EQ(found->Save(0)->Hash(), expected->Save(0)->Hash());
   }
 }
 
