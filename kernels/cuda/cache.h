@@ -75,9 +75,8 @@ struct CacheArguments {
 
   // For codes: the weight before the softmax, from the sum of the products of codes.
   KINGLET_HOST_DEVICE float WeightOf(float sum) const { return theta * (sum * product_scale); }
-  // The ring slot of pair i.
-  KINGLET_HOST_DEVICE uint64_t SlotOf(const Lane& lane, uint64_t i) const {
-    return PairSlot(lane.position, Stored(lane), i, capacity, ring);
+  KINGLET_HOST_DEVICE PairSlots Slots(const Lane& lane) const {
+    return PairSlots(lane.position, Stored(lane), capacity, ring);
   }
   // How many pairs take part.
   KINGLET_HOST_DEVICE uint32_t Stored(const Lane& lane) const {
@@ -112,6 +111,7 @@ KINGLET_HOST_DEVICE inline void MultiplyNineBitKeys(const CacheArguments& pairs,
   const Block& block = work.block;
   const NineBitRow row{pairs.hidden.count};
   const uint8_t* const keys = work.At<uint8_t>(lane, pairs.keys.place);
+  const PairSlots slots = pairs.Slots(lane);
   auto* const q = SharedMemory(block).Take<uint8_t>(2 * row.Padded());
   const int16_t* const hidden = work.At<int16_t>(lane, pairs.hidden.place);
   block.ForEach(row.Padded(), [&](uint64_t i) {
@@ -136,7 +136,7 @@ KINGLET_HOST_DEVICE inline void MultiplyNineBitKeys(const CacheArguments& pairs,
               row, step, thread,
               [&](uint32_t i) {
                 const uint32_t pair = first + Least(tile + i, count - 1);
-                return keys + pairs.SlotOf(lane, pair) * row.Bytes();
+                return keys + slots.Of(pair) * row.Bytes();
               },
               low[reg], signs[reg]);
           const uint8_t* const from =
@@ -178,8 +178,10 @@ KINGLET_HOST_DEVICE void CacheProductsOf(const CacheProducts& p, const Work& wor
   if (pairs.keys.nine_bits) return MultiplyNineBitKeys(pairs, work, lane, first, count);
   T* const q = SharedMemory(work.block).Take<T>(width);
   work.block.ForEach(width, [&](uint64_t i) { q[i] = hidden[i]; });
+  const PairSlots slots = pairs.Slots(lane);
   const auto key = [&](uint64_t i) {
-    return work.At<T>(lane, pairs.keys.place) + pairs.SlotOf(lane, first + i) * width;
+    return work.At<T>(lane, pairs.keys.place) +
+           uint64_t{slots.Of(first + static_cast<uint32_t>(i))} * width;
   };
   if constexpr (std::is_same_v<T, float>) {
     BlockRowSums(

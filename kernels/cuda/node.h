@@ -22,6 +22,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/block.h"
+#include "kernels/ring.h"
 
 namespace kinglet::cuda {
 
@@ -56,6 +57,19 @@ struct Vector {
   bool has_own_scale = false;  // each lane has a scale of its own, at scale_place
   float scale = 1.0f;
   Place scale_place;
+};
+
+// The ring slots of a neural cache's pairs (kernels/ring.h, PairSlot).
+struct PairSlots {
+  uint32_t first, ring;
+  KINGLET_HOST_DEVICE PairSlots(uint64_t position, uint32_t pairs, uint32_t capacity,
+                                uint32_t ring_slots)
+      : first(static_cast<uint32_t>(PairSlot(position, pairs, 0, capacity, ring_slots))),
+        ring(ring_slots) {}
+  KINGLET_HOST_DEVICE uint32_t Of(uint32_t pair) const {
+    const uint32_t slot = first + pair;
+    return slot < ring ? slot : slot - ring;
+  }
 };
 
 // What a thread block works on: one work item of a node for the lanes [0, lane_count).

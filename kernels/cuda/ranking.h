@@ -291,14 +291,13 @@ KINGLET_HOST_DEVICE inline void Run(const TokenLogProbability& p, const Work& wo
   const float* logits = tokens.LogitsOf(index, row / kTileRows * kTileRows, row % kTileRows + 1);
   const uint32_t* cached = nullptr;
   const float* weights = nullptr;
+  const PairSlots slots(tokens.lane().position, pairs, p.plan.cache.capacity, p.plan.cache.ring);
   if (pairs > 0) {
     cached = work.At<uint32_t>(tokens.lane(), p.plan.cache.tokens);
     weights = work.At<float>(tokens.lane(), p.plan.cache.weights);
   }
   const float weight = WeightOfUnits<float>(BlockUnits(block, pairs, parts, [&](uint64_t i) {
-    const uint64_t slot =
-        PairSlot(tokens.lane().position, pairs, i, p.plan.cache.capacity, p.plan.cache.ring);
-    return cached[slot] == id ? UnitsOf(weights[i]) : 0;
+    return cached[slots.Of(static_cast<uint32_t>(i))] == id ? UnitsOf(weights[i]) : 0;
   }));
   block.ForEach(1, [&](uint64_t) {
     const internal::RankedTerms& terms = tokens.terms(index);
