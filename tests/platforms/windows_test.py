@@ -98,7 +98,7 @@ class Windows(unittest.TestCase):
 
     def test_command_measures_and_refuses(self):
         command = PACKAGE / "bin" / "kinglet.exe"
-        self.assertIn("us", in_wine(command, "bench", self.model, "--tokens", "20"))
+        self.assertIn("us", in_wine(command, "bench", self.model, "--tokens", "20", "--threads", "2"))
         in_wine(command, "score", self.folder / "none.kgl", "--text", DEMO / "passage.txt", status=1)
         in_wine(command, "convert", DEMO, status=2)
 
