@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "format/system.h"
+#include "format/thread_wait.h"
 
 namespace kinglet::system {
 
@@ -368,6 +369,17 @@ void PreferHugePages(void* /*memory*/, size_t /*bytes*/) {}
 void ReturnFreedMemory() {}
 
 std::thread StartThread(void (*run)(void*), void* argument) { return std::thread(run, argument); }
+
+static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+
+void WaitWhile(const std::atomic<uint32_t>& number, uint32_t old) {
+  while (number.load(std::memory_order_acquire) == old) {
+    auto* const place = const_cast<std::atomic<uint32_t>*>(&number);
+    ::WaitOnAddress(place, &old, sizeof old, INFINITE);
+  }
+}
+
+void WakeAll(std::atomic<uint32_t>& number) { ::WakeByAddressAll(&number); }
 
 size_t UsableProcessors() {
   DWORD_PTR of_process = 0, of_system = 0;

@@ -4,6 +4,8 @@
 #include <string>
 #include <system_error>
 
+#include "format/thread_wait.h"
+
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -61,14 +63,14 @@ WorkerTeam::~WorkerTeam() {
     return;
   }
   state_.store(kDismissed, std::memory_order_release);
-  state_.notify_all();
+  system::WakeAll(state_);
   for (std::thread& worker : *workers_) worker.join();
 }
 
 void WorkerTeam::Wake() {
   if (workers_->empty() || state_.load(std::memory_order_relaxed) == kAwake) return;
   state_.store(kAwake, std::memory_order_release);
-  state_.notify_all();
+  system::WakeAll(state_);
 }
 
 void WorkerTeam::Sleep() { state_.store(kAsleep, std::memory_order_relaxed); }
@@ -99,7 +101,7 @@ void WorkerTeam::Do(Chunks chunks) {
 
 void WorkerTeam::Help() {
   for (;;) {
-    state_.wait(kAsleep, std::memory_order_acquire);
+    system::WaitWhile(state_, kAsleep);
     Patience patience;
     for (;;) {
       const uint32_t state = state_.load(std::memory_order_acquire);

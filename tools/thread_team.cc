@@ -4,18 +4,17 @@
 #include <string>
 #include <system_error>
 
+#include "format/thread_wait.h"
+
 namespace kinglet {
 
 Result<std::unique_ptr<ThreadTeam>> ThreadTeam::Create(size_t threads) {
   std::unique_ptr<ThreadTeam> team(new ThreadTeam(threads));
   team->workers_.reserve(threads - 1);
-  size_t part = 1;
-  // Removes the threads that could not start from the barrier; the destructor ends the others.
-  const auto give_up = [&] {
-    for (; part < threads; ++part) team->barrier_.arrive_and_drop();
-  };
+  // Only threads that have started can meet; the destructor ends them.
+  const auto give_up = [&] { team->expected_ = team->size(); };
   try {
-    for (; part < threads; ++part) {
+    for (size_t part = 1; part < threads; ++part) {
       team->workers_.emplace_back(&ThreadTeam::WorkAlong, team.get(), part);
     }
   } catch (const std::system_error&) {
@@ -31,25 +30,33 @@ Result<std::unique_ptr<ThreadTeam>> ThreadTeam::Create(size_t threads) {
 
 ThreadTeam::~ThreadTeam() {
   work_ = nullptr;
-  if (!workers_.empty()) barrier_.arrive_and_wait();
+  if (!workers_.empty()) Meet();
   for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadTeam::Meet() {
+  const uint32_t meeting = meetings_.load(std::memory_order_relaxed);
+  if (there_.fetch_add(1) + 1 < expected_) return system::WaitWhile(meetings_, meeting);
+  there_ = 0;
+  meetings_.store(meeting + 1, std::memory_order_release);
+  system::WakeAll(meetings_);
 }
 
 void ThreadTeam::WorkAlong(size_t part) {
   for (;;) {
-    barrier_.arrive_and_wait();
+    Meet();
     if (work_ == nullptr) return;
     (*work_)(part);
-    barrier_.arrive_and_wait();
+    Meet();
   }
 }
 
 void ThreadTeam::Run(const std::function<void(size_t)>& work) {
   if (workers_.empty()) return work(0);
   work_ = &work;
-  barrier_.arrive_and_wait();
+  Meet();
   work(0);
-  barrier_.arrive_and_wait();
+  Meet();
 }
 
 }  // namespace kinglet

@@ -2,8 +2,9 @@
 #ifndef KINGLET_TOOLS_THREAD_TEAM_H_
 #define KINGLET_TOOLS_THREAD_TEAM_H_
 
-#include <barrier>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -28,10 +29,15 @@ class ThreadTeam {
   void Run(const std::function<void(size_t part)>& work);
 
  private:
-  explicit ThreadTeam(size_t threads) : barrier_(static_cast<std::ptrdiff_t>(threads)) {}
+  explicit ThreadTeam(size_t threads) : expected_(threads) {}
   void WorkAlong(size_t part);
+  // Returns when all threads have called it: when work begins, and when it ends. std::barrier may
+  // lose wakes where std::atomic does (format/thread_wait.h).
+  void Meet();
 
-  std::barrier<> barrier_;                             // passed when work begins and when it ends
+  std::atomic<size_t> expected_;  // threads that meet
+  std::atomic<size_t> there_{0};
+  std::atomic<uint32_t> meetings_{0};
   const std::function<void(size_t)>* work_ = nullptr;  // null ends the threads
   std::vector<std::thread> workers_;
 };

@@ -12,10 +12,15 @@ DEMO = ROOT / "examples" / "wikitext2"
 SAME_BITS = re.compile(r"\n(\d+) rows, 0 scores with another bit\n$")
 
 
-def run(*words, text=True, status=0, **options):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=text, check=False, **options)
+def run(*words, text=True, status=0, timeout=None, **options):
+    words = [str(word) for word in words]
+    try:
+        done = subprocess.run(words, capture_output=True, text=text, check=False, timeout=timeout, **options)
+    except subprocess.TimeoutExpired as late:
+        printed = (late.stdout or b"").decode(errors="replace")
+        raise AssertionError(f"{' '.join(words)}\nhung: expected its end within {timeout} s, found it waiting\n{printed}") from None
     if done.returncode != status:
-        raise AssertionError(f"{' '.join(map(str, words))}\nended with {done.returncode}\n{done.stdout}\n{done.stderr}")
+        raise AssertionError(f"{' '.join(words)}\nended with {done.returncode}\n{done.stdout}\n{done.stderr}")
     return done.stdout
 
 

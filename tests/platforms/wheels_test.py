@@ -59,7 +59,8 @@ class Wheels(unittest.TestCase):
         elif system == "windows":
             listing = "".join(run("x86_64-w64-mingw32-objdump", "-p", file) for file in files)
             needed = {name.lower() for name in re.findall(r"DLL Name: (\S+)", listing)}
-            self.assertLessEqual(needed, {"advapi32.dll", "kernel32.dll", "msvcrt.dll", "psapi.dll", "shell32.dll"})
+            self.assertLessEqual(needed, {"advapi32.dll", "api-ms-win-core-synch-l1-2-0.dll", "kernel32.dll", "msvcrt.dll", "psapi.dll",
+                                          "shell32.dll"})
         else:
             listing = "".join(run("readelf", "-dW", file) for file in files)
             needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", listing))
