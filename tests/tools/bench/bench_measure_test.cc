@@ -128,10 +128,10 @@ TEST(Measure, ADevicesStepsSayHowNearTheyCameToItsPeaks) {
       }
       EXPECT_EQ(node.tensor_fraction.has_value(), peaks.byte_products_per_second > 0);
       if (node.tensor_fraction) {
-        // Three lanes take a tile of eight; 9 bits x 9 bits are four products.
+        // Three lanes take two tiles of eight; 9 bits x 9 bits are four products.
         const auto& shape = model->plan().weights[product->weight].shape;
         const auto tiles = static_cast<double>((shape[0] + 15) / 16 * ((shape[1] + 31) / 32));
-        const double expected = static_cast<double>(sessions) * tiles * 16 * 32 * 8 * 4;
+        const double expected = static_cast<double>(sessions) * tiles * 16 * 32 * 16 * 4;
         EXPECT_NEAR(*node.tensor_fraction * seconds * 4e9, expected, 1e-6 * expected) << node.name;
       }
     }
