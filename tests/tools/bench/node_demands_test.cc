@@ -56,10 +56,10 @@ TEST_F(NodeDemandsTest, AProductsAreItsWeightsOnceAndItsVectorsForEachLane) {
   const std::vector<StreamFrame> lanes(9, StreamFrame{});
   demands.Add(i, std::span(lanes).first(3));
   EXPECT_EQ(demands[i]->bytes, static_cast<double>(weights + 3 * vectors));
-  EXPECT_EQ(demands[i]->byte_products, static_cast<double>(entries * 4 * 8));
+  EXPECT_EQ(demands[i]->byte_products, static_cast<double>(entries * 4 * 16));
   demands.Add(i, lanes);
   EXPECT_EQ(demands[i]->bytes, static_cast<double>(2 * weights + 12 * vectors));
-  EXPECT_EQ(demands[i]->byte_products, static_cast<double>(entries * 4 * (8 + 16)));
+  EXPECT_EQ(demands[i]->byte_products, static_cast<double>(entries * 4 * (16 + 16)));
 }
 
 TEST_F(NodeDemandsTest, LanesAtOtherPositionsMoveOtherBytes) {
