@@ -28,7 +28,7 @@ namespace kinglet::cuda {
 
 // logits.largest[b] and logits.sums[b] of every sum tile. The first logits are rows of `product`,
 // the others are stored at logits.x. A work item is some sum tiles for 64 lanes. REQUIRES: at least
-// 32 logits; for kHalves a narrow matrix with fits_float and without ReLU, else a matrix of tiles.
+// 32 logits; for kHalves a narrow matrix with fits_halves and without ReLU, else a matrix of tiles.
 template <bool kHalves>
 struct SumsOfProducts {
   IntegerProduct product;

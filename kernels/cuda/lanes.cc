@@ -193,7 +193,10 @@ class ProgramLanes : public DeviceLanes {
       return Status();
     });
     if (!status.ok()) return status;
-    return text.LogProbabilities(std::span(text_frames_).subspan(1, next.size()), next, query);
+    Result<DeviceAnswers> answers =
+        text.LogProbabilities(std::span(text_frames_).subspan(1, next.size()), next, query);
+    if (!answers.ok()) status_ = answers.status();
+    return answers;
   }
   Status KeepText() override {
     return Attempt([&] {

@@ -8,6 +8,7 @@ namespace {
 constexpr uint64_t kMostColumns = 32768;  // the sum of kMostColumns products of bytes is below 2^31
 constexpr int64_t kLargestByte = 127;
 constexpr int64_t kLargestExactFloat = 1 << 24;  // all integers up to it are floats
+constexpr int64_t kLargestExactHalf = 1 << 11;   // likewise in half precision
 
 static_assert(IntegerProduct::kMaxWarpsOfItem == kBlockWarps);
 // Three thread blocks (node_kernels.cu) fit a multiprocessor with 100 KB of shared memory, of
@@ -66,6 +67,8 @@ Status AppendProduct(Binder& binder, WeightId weight, const ProductOperand& x, c
   product.fits_float =
       static_cast<int64_t>(cols) * x.largest * binder.weights.LargestInteger(weight) <=
       kLargestExactFloat;
+  product.fits_halves =
+      product.fits_float && binder.weights.LargestInteger(weight) <= kLargestExactHalf;
   product.fits_int32 = SumFitsInt32(cols, x.largest, binder.weights.LargestInteger(weight));
   product.finish = finish;
   product.y = y;

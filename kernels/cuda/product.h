@@ -42,10 +42,11 @@ struct Finish {
 // y[rows] = finish(matrix * x). A work item is some tiles of rows for 16 lanes.
 struct IntegerProduct {
   ByteMatrix matrix;
-  Vector x;         // codes, [cols]
-  bool x_is_byte;   // every code of x fits a signed byte
-  bool fits_int32;  // every sum fits 32 bits
-  bool fits_float;  // every sum of a narrow matrix is at most 2^24, so floats add exactly
+  Vector x;          // codes, [cols]
+  bool x_is_byte;    // every code of x fits a signed byte
+  bool fits_int32;   // every sum fits 32 bits
+  bool fits_float;   // every sum of a narrow matrix is at most 2^24, so floats add exactly
+  bool fits_halves;  // and half precision has its integers (half_product.h)
   Finish finish;
   Place y;         // [rows] of floats
   bool quantises;  // also writes y's codes

@@ -64,7 +64,7 @@ std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& clu
   }
   const IntegerProduct& product = found->product;
   if (product.matrix.narrow()) {
-    const bool as_halves = device.HasExactHalves() && product.fits_float && !product.finish.relu;
+    const bool as_halves = device.HasExactHalves() && product.fits_halves && !product.finish.relu;
     return as_halves ? found : std::nullopt;
   }
   const SumsOfProducts<false> fused = {product, logits};
