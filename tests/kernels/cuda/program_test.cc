@@ -36,7 +36,7 @@ Quantised RandomCodes(TestRandom& random, uint64_t rows, uint64_t cols, int bits
 // Codes -> product -> quantised -> product -> sum with the first -> normalised -> quantised.
 class Chain {
  public:
-  explicit Chain(uint32_t width) {
+  explicit Chain(uint32_t width, int bits = 9) {
     TestRandom random(width);
     PlanBuilder builder(plan);
     const ActivationQuantiser quantiser = {2.0f, 2.0f / 255};
@@ -46,7 +46,7 @@ class Chain {
     for (uint32_t i = 0; i < width; ++i)
       gains.values.push_back(0.5f + 0.01f * static_cast<float>(i));
     const WeightId up =
-        pool_.Add({"up", {3 * width, width}, RandomCodes(random, 3 * width, width, 9)});
+        pool_.Add({"up", {3 * width, width}, RandomCodes(random, 3 * width, width, bits)});
     const WeightId down =
         pool_.Add({"down", {width, 3 * width}, RandomCodes(random, width, 3 * width, 9)});
     const WeightId gain = pool_.Add({"gain", {width}, gains});
@@ -121,6 +121,18 @@ TEST(CudaProgram, AProductQuantisesWhatTheNextNodeWould) {
   ASSERT_TRUE(bound.ok());
   EXPECT_EQ((*bound)->List({1, 2}).count, 0u);
   EXPECT_EQ((*bound)->List({5, 6}).count, 1u);  // the quantiser after the layer norm stays
+}
+
+// Half precision has no integers of 13 bits, though floats add their products exactly.
+TEST(CudaProgram, OnlyShortNarrowMatricesAreHalves) {
+  for (const int bits : {9, 12, 13}) {
+    const Chain chain(4, bits);
+    const auto bound = Program::Bind(chain.plan, chain.layout, EmulatedDevice(), {});
+    const auto product = ArgumentsOf<IntegerProduct>((*bound)->List({0, 1}).nodes[0]);
+    ASSERT_TRUE(product.matrix.narrow());
+    EXPECT_TRUE(product.fits_float);
+    EXPECT_EQ(product.fits_halves, bits < 13) << bits;
+  }
 }
 
 TEST(CudaProgram, RefusesWhatDoesNotFit) {

@@ -74,26 +74,6 @@ TEST_F(QueriesTest, NarrowTailsAreStoredWhereHalvesDoNotAddExactly) {
   EXPECT_FALSE(Has<SumsOfProducts<true>>((*stored)->queries().AllClusterNodes(kFewLanes + 1)));
 }
 
-// Half precision has no integers of 14 bits, though floats add their products exactly.
-TEST_F(QueriesTest, OnlyShortWeightsAreHalves) {
-  const auto takes_halves = [](int bits) {
-    TinyOptions options;
-    options.quantised = true;
-    options.bits = bits;
-    options.bins = 1;
-    options.width = 4;
-    options.vocabulary_size = 40;
-    ModelOptions on_ref;
-    on_ref.backend = "ref";
-    const auto model =
-        Model::FromBytes(SerialiseModel(TinyMicronet(options)).value(), on_ref).value();
-    const auto program = BindWith(*model, 232448).value();
-    return Has<SumsOfProducts<true>>(program->queries().AllClusterNodes(kFewLanes + 1));
-  };
-  EXPECT_TRUE(takes_halves(9));
-  EXPECT_FALSE(takes_halves(14));
-}
-
 TEST_F(QueriesTest, FewLanesHaveAllClustersAtOnce) {
   const Queries& queries = program_->queries();
   for (const bool only_asked : {false, true}) {
