@@ -81,12 +81,6 @@ KINGLET_HOST_DEVICE constexpr uint32_t CachePairs(uint64_t position, uint32_t ca
   if (position < first_position) return 0;
   return position < capacity ? static_cast<uint32_t>(position) : capacity;
 }
-// The ring slot of pair i of `pairs` = CachePairs(..). A ring of more slots than the capacity has
-// them from the oldest on.
-KINGLET_HOST_DEVICE constexpr uint64_t PairSlot(uint64_t position, uint32_t pairs, uint64_t i,
-                                                uint32_t capacity, uint32_t ring_slots) {
-  return ring_slots == capacity ? i : RingSlot(position - pairs + i, ring_slots);
-}
 
 }  // namespace kinglet
 

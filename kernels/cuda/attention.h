@@ -9,7 +9,7 @@
 // the softmax again. So long windows, of which one multiprocessor would read hundreds of kilobytes,
 // keep several busy. attention_head.h has the work of one thread block.
 //
-// Layers of quantised decoders have attentions of their own (decoder_stack.h, attend_lanes.h).
+// Layers of quantised decoders have attentions of their own (decoder_stack.h, attend_tokens.h).
 #ifndef KINGLET_KERNELS_CUDA_ATTENTION_H_
 #define KINGLET_KERNELS_CUDA_ATTENTION_H_
 

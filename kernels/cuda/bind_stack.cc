@@ -350,12 +350,12 @@ class StackBinder {
     made.rounding = RoundingOf(codes.codes);
     return made;
   }
-  // The attention of all heads of a lane, if AttendLanes can run it.
+  // The attention of all heads of a lane, if AttendTokens can run it.
   std::optional<Node> AttentionOfLanes(const Layer& layer) const {
     const Attention attention = AttentionOf(layer);
     const std::optional<ActivationQuantiser>& weights = layer.attention->weights_quantiser;
-    if (!weights || !AttendLanes::Takes(attention, LargestCode(*weights))) return {};
-    const AttendLanes node = {attention};
+    if (!weights || !AttendTokens::Takes(attention, LargestCode(*weights))) return {};
+    const AttendTokens node = {attention, 1};
     if (node.SharedBytes() > device_.SharedBytesOfBlock()) return {};
     return MakeNode(node);
   }

@@ -60,12 +60,18 @@ std::optional<Plan> TextPlanOf(const Plan& plan, uint32_t tokens) {
   return text;
 }
 
-std::vector<Node> WithStores(const std::vector<Node>& nodes) {
+std::vector<Node> WithStores(const std::vector<Node>& nodes, uint64_t most_shared_bytes) {
   std::vector<Node> stored;
   for (const Node& node : nodes) {
-    if (IsKind<AttendLanes>(node)) {
-      stored.push_back(MakeNode(StoreOwnRow{{}, ArgumentsOf<AttendLanes>(node).attention}));
-    } else if (IsKind<ScoreSlots>(node)) {
+    if (IsKind<AttendTokens>(node)) {
+      AttendTokens together = ArgumentsOf<AttendTokens>(node);
+      stored.push_back(MakeNode(StoreOwnRow{{}, together.attention}));
+      together.tokens = kTileStreams;
+      while (together.SharedBytes() > most_shared_bytes) together.tokens /= 2;
+      stored.push_back(MakeNode(together));
+      continue;
+    }
+    if (IsKind<ScoreSlots>(node)) {
       stored.push_back(MakeNode(StoreOwnRow{{}, ArgumentsOf<ScoreSlots>(node).attention}));
     }
     stored.push_back(node);

@@ -19,8 +19,9 @@ namespace kinglet::cuda {
 // the plan keeps rows of a DeFINE unit or has an encoder or a classifier.
 std::optional<Plan> TextPlanOf(const Plan& plan, uint32_t tokens);
 
-// The nodes of a context with a StoreOwnRow before each attention.
-std::vector<Node> WithStores(const std::vector<Node>& nodes);
+// The nodes of a context with a StoreOwnRow before each attention. An AttendTokens takes as many
+// tokens together as `most_shared_bytes` of a thread block allow.
+std::vector<Node> WithStores(const std::vector<Node>& nodes, uint64_t most_shared_bytes);
 
 // What MoveState copies.
 std::vector<MovedState> MovedStates(const Plan& plan, const BufferLayout& layout,

@@ -40,7 +40,9 @@ Nodes BindOp(const CacheWeights& op, Binder& binder) {
     const ActivationQuantiser& of_keys = *binder.plan.buffer(op.keys).quantiser;
     pairs.product_scale = of_hidden.scale * of_keys.scale;
   }
-  return std::vector<Node>{MakeNode(CacheProducts{pairs}), MakeNode(CacheTotal{{}, pairs})};
+  const bool together = binder.of_text && pairs.keys.nine_bits;
+  const CacheProducts products = {pairs, together ? CacheProducts::kMostTokens : 1};
+  return std::vector<Node>{MakeNode(products), MakeNode(CacheTotal{{}, pairs})};
 }
 
 }  // namespace kinglet::cuda

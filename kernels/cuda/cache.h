@@ -84,18 +84,22 @@ struct CacheArguments {
   }
 };
 
-// weights[i] = theta * (hidden . key[i]). A work item is kPairsOfItem pairs of a lane. Shared
-// memory: the hidden state.
+// weights[i] = theta * (hidden . key[i]). A work item is kPairsOfItem pairs of a lane, or of
+// neighbouring tokens of a text, which see most pairs together. Shared memory: hidden states.
 struct CacheProducts {
-  CacheArguments pairs;
-
   static constexpr uint32_t kPairsOfItem = 128;
+  static constexpr uint32_t kMostTokens = kTileStreams / 2;
+  CacheArguments pairs;
+  uint32_t tokens;  // of a work item; more than 1 for keys of 9 bits alone
+
   KINGLET_HOST_DEVICE uint32_t Parts() const {
-    return DivideUp(pairs.capacity, uint32_t{kPairsOfItem});
+    return DivideUp(pairs.capacity + tokens - 1, uint32_t{kPairsOfItem});
   }
-  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const { return lanes * Parts(); }
+  KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const {
+    return DivideUp(lanes, tokens) * Parts();
+  }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
-    if (pairs.keys.nine_bits) return 2 * NineBitRow{pairs.hidden.count}.Padded();
+    if (pairs.keys.nine_bits) return 2 * tokens * NineBitRow{pairs.hidden.count}.Padded();
     return pairs.hidden.codes ? SharedMemory::Bytes<int16_t>(pairs.hidden.count)
                               : SharedMemory::Bytes<float>(pairs.hidden.count);
   }
@@ -103,59 +107,76 @@ struct CacheProducts {
 
 namespace internal {
 
-// Block-wide: weights[first, first + count) where keys, and so the hidden state's codes q, have 9
-// bits. A tile of bytes is 16 keys and the columns q >> 1 and q & 1.
+// Block-wide: a part of the weights of `count` tokens from lane `lanes` on, where keys, and so the
+// hidden states' codes q, have 9 bits. A tile of bytes is 16 keys, and for each token the columns
+// q >> 1 and q & 1.
 KINGLET_HOST_DEVICE inline void MultiplyNineBitKeys(const CacheArguments& pairs, const Work& work,
-                                                    const Lane& lane, uint32_t first,
-                                                    uint32_t count) {
+                                                    const Lane* lanes, uint32_t count,
+                                                    uint32_t part) {
   const Block& block = work.block;
   const NineBitRow row{pairs.hidden.count};
-  const uint8_t* const keys = work.At<uint8_t>(lane, pairs.keys.place);
-  const PairSlots slots = pairs.Slots(lane);
-  auto* const q = SharedMemory(block).Take<uint8_t>(2 * row.Padded());
-  const int16_t* const hidden = work.At<int16_t>(lane, pairs.hidden.place);
-  block.ForEach(row.Padded(), [&](uint64_t i) {
-    const int32_t code = i < row.count ? hidden[i] : 0;
-    q[i] = static_cast<uint8_t>(code >> 1);
-    q[row.Padded() + i] = static_cast<uint8_t>(code & 1);
+  // The pairs that the tokens see together: those before positions [begin + 1, end].
+  uint64_t begin = UINT64_MAX;
+  for (uint32_t token = 0; token < count; ++token) {
+    const uint64_t first = lanes[token].position - pairs.Stored(lanes[token]);
+    begin = Least(begin, first);
+  }
+  const uint64_t end = lanes[count - 1].position;
+  const auto seen = static_cast<uint32_t>(end - begin);
+  const uint32_t first = part * CacheProducts::kPairsOfItem;
+  if (first >= seen) return;
+  const uint32_t rows = Least(seen - first, uint32_t{CacheProducts::kPairsOfItem});
+  const PairSlots slots(end, seen, pairs.capacity, pairs.ring);
+  const uint8_t* const keys = work.At<uint8_t>(*lanes, pairs.keys.place);
+  const auto padded = static_cast<uint32_t>(row.Padded());
+  auto* const q = SharedMemory(block).Take<uint8_t>(uint64_t{2} * count * padded);
+  block.ForEach(uint64_t{count} * padded, [&](uint64_t i) {
+    const uint32_t token = static_cast<uint32_t>(i) / padded, k = static_cast<uint32_t>(i) % padded;
+    const int16_t* const hidden = work.At<int16_t>(lanes[token], pairs.hidden.place);
+    const int32_t code = k < row.count ? hidden[k] : 0;
+    q[2 * token * padded + k] = static_cast<uint8_t>(code >> 1);
+    q[(2 * token + 1) * padded + k] = static_cast<uint8_t>(code & 1);
   });
-  float* const weights = work.At<float>(lane, pairs.weights) + first;
   block.EachWarp([&](const Warp& warp) {
-    for (uint32_t tile = warp.index() * kTileRows; tile < count;
-         tile += block.warps() * kTileRows) {
+    for (uint32_t tile = warp.index() * kTileRows; tile < rows; tile += block.warps() * kTileRows) {
       PerThread<TileD> of_low{}, of_signs{};
       // Loads of several steps are in flight together.
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll 2
 #endif
-      for (uint32_t step = 0; step < row.Padded() / kTileDepth; ++step) {
+      for (uint32_t step = 0; step < padded / kTileDepth; ++step) {
         PerThread<TileA> low, signs;
         PerThread<TileB> x;
         warp.EachThread([&](uint32_t thread, uint32_t reg) {
           LoadNineBitTile(
               row, step, thread,
               [&](uint32_t i) {
-                const uint32_t pair = first + Least(tile + i, count - 1);
-                return keys + slots.Of(pair) * row.Bytes();
+                return keys + slots.Of(first + Least(tile + i, rows - 1)) * row.Bytes();
               },
               low[reg], signs[reg]);
-          const uint8_t* const from =
-              q + thread / 4 % 2 * row.Padded() + step * kTileDepth + thread % 4 * 4;
-          for (uint32_t part = 0; part < 2; ++part) {
-            x[reg].registers[part] = thread / 4 < 2 ? LoadAligned<uint32_t>(from + 16 * part) : 0;
+          const uint32_t column = thread / 4;
+          const uint8_t* const from = q + column * padded + step * kTileDepth + thread % 4 * 4;
+          for (uint32_t half = 0; half < 2; ++half) {
+            x[reg].registers[half] =
+                column < 2 * count ? LoadAligned<uint32_t>(from + 16 * half) : 0;
           }
         });
         MultiplyTiles<false, true>(warp, low, x, of_low);
         MultiplyTiles<true, true>(warp, signs, x, of_signs);
       }
       warp.EachThread([&](uint32_t thread, uint32_t reg) {
-        if (thread % 4 != 0) return;  // the first two columns are those of these threads
+        const uint32_t token = thread % 4;  // whose two columns this thread has
+        if (token >= count) return;
+        const Lane& lane = lanes[token];
+        const uint32_t stored = pairs.Stored(lane);
+        const auto before = static_cast<uint32_t>(lane.position - stored - begin);
+        float* const weights = work.At<float>(lane, pairs.weights);
         for (uint32_t i = 0; i < 4; i += 2) {
-          const auto sum_of = [&](uint32_t at) {
-            return of_low[reg].sums[at] + 256 * of_signs[reg].sums[at];
+          const uint32_t at = tile + TileRow(thread, i), pair = first + at - before;
+          if (at >= rows || pair >= stored) continue;
+          const auto sum_of = [&](uint32_t j) {
+            return of_low[reg].sums[j] + 256 * of_signs[reg].sums[j];
           };
-          const uint32_t pair = tile + TileRow(thread, i);
-          if (pair >= count) continue;
           weights[pair] = pairs.WeightOf(static_cast<float>(2 * sum_of(i) + sum_of(i + 1)));
         }
       });
@@ -168,6 +189,11 @@ KINGLET_HOST_DEVICE void CacheProductsOf(const CacheProducts& p, const Work& wor
   const CacheArguments& pairs = p.pairs;
   constexpr uint32_t kMost = CacheProducts::kPairsOfItem;
   const LaneItem item(work, p.Parts());
+  if (pairs.keys.nine_bits) {
+    const uint32_t at = item.lane * p.tokens;
+    return MultiplyNineBitKeys(pairs, work, work.lanes + at, Least(p.tokens, work.lane_count - at),
+                               item.part);
+  }
   const Lane& lane = work.lanes[item.lane];
   const uint32_t first = item.part * kMost, stored = pairs.Stored(lane);
   if (first >= stored) return;
@@ -175,7 +201,6 @@ KINGLET_HOST_DEVICE void CacheProductsOf(const CacheProducts& p, const Work& wor
   const uint32_t width = pairs.hidden.count;
   const T* const hidden = work.At<T>(lane, pairs.hidden.place);
   float* const weights = work.At<float>(lane, pairs.weights) + first;
-  if (pairs.keys.nine_bits) return MultiplyNineBitKeys(pairs, work, lane, first, count);
   T* const q = SharedMemory(work.block).Take<T>(width);
   work.block.ForEach(width, [&](uint64_t i) { q[i] = hidden[i]; });
   const PairSlots slots = pairs.Slots(lane);

@@ -57,7 +57,7 @@ class NodeDemand {
   DeviceDemand operator()(const NormaliseClusters&) const { return {}; }
   // Several plan nodes' work, which they count.
   DeviceDemand operator()(const BetweenAttentions&) const { return {}; }
-  DeviceDemand operator()(const AttendLanes&) const { return {}; }
+  DeviceDemand operator()(const AttendTokens&) const { return {}; }
   template <class Shape>
   DeviceDemand operator()(const DecoderStack<Shape>&) const {
     return {};

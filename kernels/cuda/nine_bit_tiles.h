@@ -47,6 +47,26 @@ KINGLET_HOST_DEVICE void LoadNineBitTile(const NineBitRow& layout, uint32_t step
   }
 }
 
+// Likewise for 32 columns from `first` on, a multiple of 8. Those from `columns` on are zeros.
+template <class RowOf>
+KINGLET_HOST_DEVICE void LoadNineBitPart(const NineBitRow& layout, uint32_t first, uint32_t columns,
+                                         uint32_t thread, const RowOf& row_of, TileA& low,
+                                         TileA& signs) {
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll
+#endif
+  for (uint32_t half = 0; half < 2; ++half) {
+    const uint8_t* const row = row_of(thread / 4 + 8 * half);
+    for (uint32_t part = 0; part < 2; ++part) {
+      const uint32_t at = 16 * part + thread % 4 * 4, column = first + at;
+      const bool has = at < columns;
+      low.registers[half + 2 * part] = has ? LoadAligned<uint32_t>(row + column) : 0;
+      signs.registers[half + 2 * part] =
+          has ? SignBytes(uint32_t{row[layout.SignByte(column)]} >> (column % 8)) : 0;
+    }
+  }
+}
+
 }  // namespace kinglet::cuda::internal
 
 #endif  // KINGLET_KERNELS_CUDA_NINE_BIT_TILES_H_

@@ -59,12 +59,15 @@ struct Vector {
   Place scale_place;
 };
 
-// The ring slots of a neural cache's pairs (kernels/ring.h, PairSlot).
+// The ring slots of a neural cache's pairs before `position`. A ring of `capacity` slots has them
+// in any order, a longer one from the oldest on.
 struct PairSlots {
   uint32_t first, ring;
   KINGLET_HOST_DEVICE PairSlots(uint64_t position, uint32_t pairs, uint32_t capacity,
                                 uint32_t ring_slots)
-      : first(static_cast<uint32_t>(PairSlot(position, pairs, 0, capacity, ring_slots))),
+      : first(ring_slots == capacity
+                  ? 0
+                  : static_cast<uint32_t>(RingSlot(position - pairs, ring_slots))),
         ring(ring_slots) {}
   KINGLET_HOST_DEVICE uint32_t Of(uint32_t pair) const {
     const uint32_t slot = first + pair;

@@ -2,7 +2,7 @@
 #ifndef KINGLET_KERNELS_CUDA_OPERATIONS_H_
 #define KINGLET_KERNELS_CUDA_OPERATIONS_H_
 
-#include "kernels/cuda/attend_lanes.h"
+#include "kernels/cuda/attend_tokens.h"
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/bag.h"
 #include "kernels/cuda/between_attentions.h"
@@ -36,7 +36,7 @@ using Operations =
                  GruCell, RnnCell, QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRelu,
                  ComputeDefineRow, ScaleToUnitMeanSquare, JoinVectors, ActivateVector,
                  DecoderStack<AnyShape>, DecoderStack<BestShape>, ComputeLogits, NormaliseClusters,
-                 BetweenAttentions, AttendLanes>;
+                 BetweenAttentions, AttendTokens>;
 
 template <class T>
 Node MakeNode(const T& arguments) {

@@ -103,7 +103,8 @@ Status Program::BindNodes(Binder& binder) {
     KINGLET_ASSIGN_OR_RETURN(many_, ContextWith(stack->many, stack->nodes, plan, bound, weights));
   }
   if (binder.of_text) {
-    KINGLET_ASSIGN_OR_RETURN(many_, ContextOf(WithStores(many_.nodes), weights));
+    KINGLET_ASSIGN_OR_RETURN(
+        many_, ContextOf(WithStores(many_.nodes, device_->SharedBytesOfBlock()), weights));
   }
   KINGLET_ASSIGN_OR_RETURN(on_device_, weights.Constants(std::span<const Node>(nodes_)));
   temporary_bytes_ = binder.temporary_bytes();

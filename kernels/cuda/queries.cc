@@ -256,6 +256,7 @@ Status Queries::BindAtOnce(const Plan& plan, const std::vector<std::vector<Node>
     if (!products || !reader.Take<CacheTotal>() || !reader.empty()) return Status();
     compute.has_cache = normalise.has_cache = true;
     compute.cache = *products;
+    compute.cache.tokens = 1;
     normalise.cache = products->pairs;
   }
   if (std::max(compute.SharedBytes(), normalise.SharedBytes()) > device.SharedBytesOfBlock()) {

@@ -25,12 +25,12 @@ TEST(CudaBindStack, ManyLanesHaveTwoNodesALayer) {
   TinyOptions options = Stackable();
   options.layers = 3;
   EXPECT_EQ(CountOf<BetweenAttentions>(TinyMicronet(options)), 4);
-  EXPECT_EQ(CountOf<AttendLanes>(TinyMicronet(options)), 3);
+  EXPECT_EQ(CountOf<AttendTokens>(TinyMicronet(options)), 3);
   EXPECT_EQ(CountOf<IntegerProduct>(TinyMicronet(options)), 2);  // of the embedding
   // Rings of 16 bits have the attention of any other model.
   options.key_size = 12;
   EXPECT_EQ(CountOf<BetweenAttentions>(TinyMicronet(options)), 4);
-  EXPECT_EQ(CountOf<AttendLanes>(TinyMicronet(options)), 0);
+  EXPECT_EQ(CountOf<AttendTokens>(TinyMicronet(options)), 0);
   EXPECT_EQ(CountOf<ScoreSlots>(TinyMicronet(options)), 3);
   options.quantised = false;
   EXPECT_EQ(CountOf<BetweenAttentions>(TinyMicronet(options)), 0);

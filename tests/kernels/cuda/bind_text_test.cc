@@ -59,7 +59,7 @@ TEST(CudaBindText, TokensStoreTheirRowsBeforeEachAttention) {
   const NodeList list = program->text()->program->TextContext();
   int attentions = 0;
   for (uint32_t i = 0; i < list.count; ++i) {
-    if (!IsKind<AttendLanes>(list.nodes[i]) && !IsKind<ScoreSlots>(list.nodes[i])) continue;
+    if (!IsKind<AttendTokens>(list.nodes[i]) && !IsKind<ScoreSlots>(list.nodes[i])) continue;
     ++attentions;
     ASSERT_GT(i, 0u);
     EXPECT_TRUE(IsKind<StoreOwnRow>(list.nodes[i - 1]));
