@@ -76,7 +76,12 @@ def made() -> dict[str, dict[str, bytes]]:
         "calls": {str(i): bytes((i + 37 * j * (i + 3)) % 251 for j in range(96))
                   for i in range(10)},
         "differential": {str(i): bytes([i % 8]) + bytes((7 * i + 59 * j) % 256 for j in range(40))
-                         for i in range(16)},
+                         for i in range(16)} |
+                        {f"stack{i}": bytes([6]) + bytes((11 * i + 43 * j) % 256 for j in range(14)) +
+                                      bytes([1]) + bytes((37 * i + 71 * j) % 256 for j in range(24))
+                         for i in range(4)} |
+                        {"window_of_one": bytes([6, 1, 0, 1, 2, 0, 20, 0, 7, 0, 0, 0, 9, 0, 3, 1, 3, 1, 1, 7, 0, 11]) +
+                                          bytes(range(1, 60, 5))},
     }
 
 

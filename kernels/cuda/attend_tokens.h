@@ -1,9 +1,9 @@
-// Attention of tokens where keys and values are rings of 9-bit codes: a thread block has all heads of
-// a lane, or of neighbouring tokens of a text (text.h), whose windows overlap. C++17.
+// Attention of tokens where keys and values are rings of 9-bit codes: a thread block has all heads
+// of a lane, or of neighbouring tokens of a text (text.h), whose windows overlap. C++17.
 //
-// Products are tiles of bytes (byte_product.h), whose 8 columns are tokens. For the scores of a head
-// a tile has 16 rows of its keys, for the weighted sums 16 columns of its values. Results are those
-// of attention.h, bit for bit.
+// Products are tiles of bytes (byte_product.h), whose 8 columns are tokens. For the scores of a
+// head a tile has 16 rows of its keys, for the weighted sums 16 columns of its values. Results are
+// those of attention.h, bit for bit.
 #ifndef KINGLET_KERNELS_CUDA_ATTEND_TOKENS_H_
 #define KINGLET_KERNELS_CUDA_ATTEND_TOKENS_H_
 
@@ -22,8 +22,8 @@ namespace kinglet::cuda {
 struct AttendTokens {
   static constexpr int32_t kLargestWeight = 255;  // code
   Attention attention;
-  // Of a work item. 1: a lane, which also stores its key and value. Up to kTileStreams: tokens one
-  // behind the other, of which each has stored its own.
+  // Of a work item. 1: a lane, which also stores its key and value. Up to kTileStreams: successive
+  // tokens, of which each has stored its own.
   uint32_t tokens;
 
   // Whether the node can run this attention, whose weights' largest code is given.
@@ -90,7 +90,6 @@ class TokenAttention {
         count_(count),
         rows_(p_.window + count - 1),
         window_(lanes_->position, p_.window, p_.restarts, p_.ring),
-        is_ring_(p_.ring == p_.window),
         query_row_(static_cast<uint32_t>(NineBitRow{p_.key_row}.Padded())),
         shared_(work.block),
         keys_(shared_.Take<uint8_t>(node.Rows() * NineBitRow{p_.key_row}.Bytes())),
@@ -101,8 +100,15 @@ class TokenAttention {
         is_negative_(shared_.Take<uint32_t>(uint64_t{p_.heads} * stride_)) {}
 
   KINGLET_HOST_DEVICE void Run() const {
-    Load(p_.keys, {p_.key_row}, p_.key_size, p_.key_size, keys_);
-    Load(p_.values, {p_.value_row}, p_.value_size, 2 * p_.key_size, values_);
+    // Code that runs twice is half the code.
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll 1
+#endif
+    for (const bool of_keys : {true, false}) {
+      Load(of_keys ? p_.keys : p_.values, {of_keys ? p_.key_row : p_.value_row},
+           of_keys ? p_.key_size : p_.value_size, of_keys ? p_.key_size : 2 * p_.key_size,
+           of_keys ? keys_ : values_);
+    }
     block_.ForEach(uint64_t{count_} * query_row_, [&](uint64_t i) {
       const auto code = static_cast<uint32_t>(i);
       const uint32_t at = code % query_row_;
@@ -125,19 +131,9 @@ class TokenAttention {
   KINGLET_HOST_DEVICE void Load(const Place& ring, const NineBitRow& row, uint32_t size,
                                 uint32_t own, uint8_t* to) const {
     uint8_t* const all = work_.At<uint8_t>(*lanes_, ring);
-    const uint32_t unfilled = window_.FirstFilled(), filled = rows_ - unfilled;
-    if (is_ring_) {
-      CopyRows(block_, row, all, filled, rows_, to);
-    } else {
-      // Rows are neighbours, but where the ring ends.
-      const uint32_t first = window_.Slot(unfilled), ahead = Least(filled, p_.ring - first);
-      const uint64_t bytes = row.Bytes();
-      CopyRows(block_, row, all, 0, unfilled, to);
-      CopyRows(block_, row, all + first * bytes, ahead, ahead, to + unfilled * bytes);
-      CopyRows(block_, row, all, filled - ahead, filled - ahead, to + (unfilled + ahead) * bytes);
-    }
+    CopyRows(block_, row, all, p_.ring, window_.Oldest(), window_.FirstFilled(), rows_, to);
     if (!stores_) return;
-    const uint64_t newest = SharedRow(rows_ - 1) * row.Bytes();
+    const uint64_t newest = uint64_t{rows_ - 1} * row.Bytes();
     uint8_t* const kept = all + window_.newest * row.Bytes();
     block_.ForEach(row.Bytes(), [&](uint64_t at) {
       const uint8_t byte = row.Byte(at, [&](uint64_t i) {
@@ -150,11 +146,7 @@ class TokenAttention {
   // Row r, or the last one.
   KINGLET_HOST_DEVICE const uint8_t* RowOf(const uint8_t* rows, const NineBitRow& layout,
                                            uint32_t r) const {
-    return rows + SharedRow(Least(r, rows_ - 1)) * layout.Bytes();
-  }
-  // Where shared memory has row r: as the ring, or, of a longer ring, in order.
-  KINGLET_HOST_DEVICE uint32_t SharedRow(uint32_t r) const {
-    return is_ring_ ? window_.Slot(r) : r;
+    return rows + Least(r, rows_ - 1) * layout.Bytes();
   }
   // The first window slot that a token sees.
   KINGLET_HOST_DEVICE uint32_t FirstSeen(uint32_t token) const {
@@ -346,12 +338,11 @@ class TokenAttention {
   const Lane* const lanes_;
   const uint32_t count_, rows_;
   const RingWindow window_;  // of the first token
-  const bool is_ring_;       // the ring has the window's slots, and no more
   const uint32_t query_row_;
 
   // --- shared memory
   SharedMemory shared_;
-  uint8_t* const keys_;          // [rows_] rows (SharedRow)
+  uint8_t* const keys_;          // [rows_] rows
   uint8_t* const values_;        // likewise
   float* const scores_;          // [heads, stride_, padded_]: scores, then exponentials
   uint8_t* const codes_;         // likewise: codes of the weights, without sign

@@ -66,7 +66,8 @@ std::vector<Node> WithStores(const std::vector<Node>& nodes, uint64_t most_share
     if (IsKind<AttendTokens>(node)) {
       AttendTokens together = ArgumentsOf<AttendTokens>(node);
       stored.push_back(MakeNode(StoreOwnRow{{}, together.attention}));
-      together.tokens = kTileStreams;
+      // With a window of one token each token has a ring of its own.
+      if (together.attention.ring > together.attention.window) together.tokens = kTileStreams;
       while (together.SharedBytes() > most_shared_bytes) together.tokens /= 2;
       stored.push_back(MakeNode(together));
       continue;

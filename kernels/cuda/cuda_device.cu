@@ -272,6 +272,22 @@ class CudaDevice : public Device {
     const CurrentDevice current(device_);
     static_cast<void>(cudaFree(memory));
   }
+  // With unified addressing, which every 64-bit host has, host and device have one address for it.
+  Result<std::byte*> AllocateMapped(size_t bytes) override {
+    return OnDevice(device_, [&]() -> Result<std::byte*> {
+      void* memory = nullptr;
+      if (cudaHostAlloc(&memory, std::max<size_t>(bytes, 1), cudaHostAllocMapped) != cudaSuccess) {
+        ForgetError();
+        return Status::Refusal(KINGLET_OUT_OF_MEMORY, "cuda", "pinned host memory",
+                               std::to_string(bytes) + " bytes", "less");
+      }
+      return static_cast<std::byte*>(memory);
+    });
+  }
+  void FreeMapped(std::byte* memory) override {
+    const CurrentDevice current(device_);
+    static_cast<void>(cudaFreeHost(memory));
+  }
   Result<std::unique_ptr<Queue>> CreateQueue() override {
     return OnDevice(device_, [&]() -> Result<std::unique_ptr<Queue>> {
       cudaStream_t stream = nullptr;

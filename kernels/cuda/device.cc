@@ -19,4 +19,13 @@ Result<DeviceMemory> DeviceMemory::Allocate(const std::shared_ptr<Device>& devic
   return memory;
 }
 
+Result<DeviceMemory> DeviceMemory::AllocateMapped(const std::shared_ptr<Device>& device,
+                                                  size_t bytes) {
+  DeviceMemory memory;
+  KINGLET_ASSIGN_OR_RETURN(memory.memory_, device->AllocateMapped(bytes));
+  memory.device_ = device;
+  memory.is_mapped_ = true;
+  return memory;
+}
+
 }  // namespace kinglet::cuda

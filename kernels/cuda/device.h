@@ -86,28 +86,40 @@ class Device {
   // Aligned to 256 bytes. KINGLET_OUT_OF_MEMORY.
   virtual Result<std::byte*> Allocate(size_t bytes) = 0;
   virtual void Free(std::byte* memory) = 0;
+  // Host memory that nodes reach at the address that the host has for it. The host reads what nodes
+  // stored after Queue::Wait. KINGLET_OUT_OF_MEMORY.
+  virtual Result<std::byte*> AllocateMapped(size_t bytes) = 0;
+  virtual void FreeMapped(std::byte* memory) = 0;
   virtual Result<std::unique_ptr<Queue>> CreateQueue() = 0;
 };
 
-// Device memory that this object owns.
+// Memory of a device that this object owns.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
   static Result<DeviceMemory> Allocate(const std::shared_ptr<Device>& device, size_t bytes);
+  static Result<DeviceMemory> AllocateMapped(const std::shared_ptr<Device>& device, size_t bytes);
   DeviceMemory(DeviceMemory&& other) noexcept { *this = std::move(other); }
   DeviceMemory& operator=(DeviceMemory&& other) noexcept {
     std::swap(device_, other.device_);
     std::swap(memory_, other.memory_);
+    std::swap(is_mapped_, other.is_mapped_);
     return *this;
   }
   ~DeviceMemory() {
-    if (memory_ != nullptr) device_->Free(memory_);
+    if (memory_ == nullptr) return;
+    if (is_mapped_) {
+      device_->FreeMapped(memory_);
+    } else {
+      device_->Free(memory_);
+    }
   }
   std::byte* data() const { return memory_; }
 
  private:
   std::shared_ptr<Device> device_;
   std::byte* memory_ = nullptr;
+  bool is_mapped_ = false;
 };
 
 }  // namespace kinglet::cuda

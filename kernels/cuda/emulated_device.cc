@@ -161,6 +161,16 @@ class Emulated : public Device {
     sizes_.erase(memory);
     Release()(memory);
   }
+  // Not counted: it is the host's.
+  Result<std::byte*> AllocateMapped(size_t bytes) override {
+    void* const memory = ::operator new(bytes, kAlignment, std::nothrow);
+    if (memory == nullptr) {
+      return Status::Refusal(KINGLET_OUT_OF_MEMORY, "cuda", "pinned host memory",
+                             std::to_string(bytes) + " bytes", "less");
+    }
+    return static_cast<std::byte*>(std::memset(memory, 0, bytes));
+  }
+  void FreeMapped(std::byte* memory) override { Release()(memory); }
   Result<std::unique_ptr<Queue>> CreateQueue() override {
     return std::unique_ptr<Queue>(std::make_unique<EmulatedQueue>(emulation_));
   }

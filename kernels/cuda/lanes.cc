@@ -25,7 +25,6 @@ constexpr uint64_t RoundedUp(uint64_t bytes) {
 // there only when it changes.
 enum class Asking : uint32_t { kAll, kHead, kTails, kNeeded, kToken, kCount };
 constexpr uint64_t kNodeBytes = RoundedUp(sizeof(Node));
-// The memory of queries contains these nodes, then every lane's tails, then the lanes' answers.
 constexpr uint64_t kNodesBytes = static_cast<uint64_t>(Asking::kCount) * kNodeBytes;
 constexpr uint64_t kHead = 1;  // the head's bit in a set of clusters
 
@@ -41,23 +40,26 @@ class ProgramLanes : public DeviceLanes {
     const uint64_t bytes = count * layout.bytes + state_bytes;
     const uint64_t of_frames =
         LaneLayout::LanesOf(*program, count) + count * layout.longest_spelling;
-    const uint64_t of_queries = kNodesBytes + count * (sizeof(uint64_t) + sizeof(RankedTokens));
+    const uint64_t of_answers = count * (sizeof(uint64_t) + sizeof(RankedTokens));
     KINGLET_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(device, bytes));
     KINGLET_ASSIGN_OR_RETURN(DeviceMemory frames, DeviceMemory::Allocate(device, of_frames));
-    KINGLET_ASSIGN_OR_RETURN(DeviceMemory queries, DeviceMemory::Allocate(device, of_queries));
+    KINGLET_ASSIGN_OR_RETURN(DeviceMemory queries, DeviceMemory::Allocate(device, kNodesBytes));
+    KINGLET_ASSIGN_OR_RETURN(DeviceMemory answers,
+                             DeviceMemory::AllocateMapped(device, of_answers));
     KINGLET_RETURN_IF_ERROR(queue->Zero(memory.data(), bytes));
     return std::make_unique<ProgramLanes>(std::move(program), layout, std::move(queue),
                                           std::move(memory), std::move(frames), std::move(queries),
-                                          count, is_text);
+                                          std::move(answers), count, is_text);
   }
   ProgramLanes(std::shared_ptr<const Program> program, const LaneLayout& layout,
                std::shared_ptr<Queue> queue, DeviceMemory memory, DeviceMemory frames,
-               DeviceMemory queries, uint32_t count, bool is_text)
+               DeviceMemory queries, DeviceMemory answers, uint32_t count, bool is_text)
       : program_(std::move(program)),
         layout_(layout),
         memory_(std::move(memory)),
         frames_(std::move(frames)),
         queries_(std::move(queries)),
+        answers_(std::move(answers)),
         queue_(std::move(queue)),
         count_(count),
         is_text_(is_text) {}
@@ -78,9 +80,9 @@ class ProgramLanes : public DeviceLanes {
   Result<DeviceAnswers> RankTokens(std::span<const StreamFrame> frames, uint32_t k,
                                    const DeviceQuery& query) override {
     clusters_.assign(frames.size(), 0);
-    answers_.resize(frames.size() * RankedTokens::BytesFor(k));
-    if (k == 0) std::fill(answers_.begin(), answers_.end(), std::byte{0});
-    const DeviceAnswers answers = {answers_.data(), k, clusters_};
+    const uint64_t bytes = frames.size() * RankedTokens::BytesFor(k);
+    if (k == 0) std::memset(AnswersAt(), 0, bytes);
+    const DeviceAnswers answers = {AnswersAt(), k, clusters_};
     if (frames.empty() || k == 0) return answers;
     const Status status = Attempt([&]() -> Status {
       const Queries& queries = program_->queries();
@@ -108,8 +110,8 @@ class ProgramLanes : public DeviceLanes {
                                                    : rank(Asking::kNeeded, RankedPart::kNeeded));
       } else {
         KINGLET_RETURN_IF_ERROR(rank(Asking::kHead, RankedPart::kHead));
-        KINGLET_RETURN_IF_ERROR(
-            queue_->Download(clusters_.data(), TailsAt(), clusters_.size() * sizeof clusters_[0]));
+        KINGLET_RETURN_IF_ERROR(WaitFor(clusters_.size() * sizeof clusters_[0]));
+        std::memcpy(clusters_.data(), tails, clusters_.size() * sizeof clusters_[0]);
         AddTails();
         if (!parts_.empty()) {
           KINGLET_RETURN_IF_ERROR(UploadLanes());
@@ -118,7 +120,7 @@ class ProgramLanes : public DeviceLanes {
         }
         for (uint64_t& clusters : clusters_) clusters |= kHead;
       }
-      return queue_->Download(answers_.data(), AnswersAt(), answers_.size());
+      return WaitFor(bytes);
     });
     if (!status.ok()) return status;
     return answers;
@@ -138,8 +140,7 @@ class ProgramLanes : public DeviceLanes {
       clusters_.push_back(query.computes_all ? plan.AllClusters()
                                              : kHead | uint64_t{1} << queries.ClusterOf(token));
     }
-    answers_.resize(frames.size() * RankedTokens::BytesFor(1));
-    const DeviceAnswers answers = {answers_.data(), 1, clusters_};
+    const DeviceAnswers answers = {AnswersAt(), 1, clusters_};
     if (frames.empty()) return answers;
     const Status status = Attempt([&]() -> Status {
       SetLanes(frames, tokens);
@@ -157,7 +158,7 @@ class ProgramLanes : public DeviceLanes {
       KINGLET_RETURN_IF_ERROR(Ask(Asking::kToken,
                                   {plan.clusters, plan.cache.empty_is_normalised, 1, also_finite},
                                   TokenLogProbability{plan, AnswersAt(), also_finite}));
-      return queue_->Download(answers_.data(), AnswersAt(), answers_.size());
+      return WaitFor(frames.size() * RankedTokens::BytesFor(1));
     });
     if (!status.ok()) return status;
     return answers;
@@ -235,7 +236,7 @@ class ProgramLanes : public DeviceLanes {
   }
   DeviceWork work() const override {
     const QueueWork& work = queue_->work();
-    return {work.launches, work.bytes_to_device, work.bytes_to_host};
+    return {work.launches, work.bytes_to_device, work.bytes_to_host + answered_bytes_};
   }
 
  private:
@@ -334,7 +335,12 @@ class ProgramLanes : public DeviceLanes {
     }
     return Status();
   }
-  std::byte* TailsAt() const { return queries_.data() + kNodesBytes; }
+  // Waits for answers of this size.
+  Status WaitFor(uint64_t bytes) {
+    answered_bytes_ += bytes;
+    return queue_->Wait();
+  }
+  std::byte* TailsAt() const { return answers_.data(); }
   std::byte* AnswersAt() const { return TailsAt() + count_ * sizeof(uint64_t); }
   // The arguments in which the nodes of one kind differ.
   struct Question {
@@ -369,7 +375,8 @@ class ProgramLanes : public DeviceLanes {
   const LaneLayout& layout_;  // BoundPlan's
   DeviceMemory memory_;
   DeviceMemory frames_;   // the Lane structs of the lanes that run nodes (LanesOf), then spellings
-  DeviceMemory queries_;  // the nodes that answer queries, and for each lane its tails and answer
+  DeviceMemory queries_;  // the nodes that answer queries
+  DeviceMemory answers_;  // mapped: every lane's tails, then the lanes' answers
   std::shared_ptr<Queue> queue_;
   uint64_t count_;  // of the session's lanes, or a text's tokens
   bool is_text_;
@@ -390,7 +397,7 @@ class ProgramLanes : public DeviceLanes {
   std::string spellings_;
   std::array<Asked, static_cast<size_t>(Asking::kCount)> asked_{};  // what queries_ contains
   std::vector<uint64_t> clusters_;
-  std::vector<std::byte> answers_;
+  uint64_t answered_bytes_ = 0;  // since the lanes were made
   Status status_;
 
   // --- given tokens of one stream

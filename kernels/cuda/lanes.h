@@ -46,8 +46,7 @@ class BoundPlan : public DeviceProgram {
   const std::string& device_name() const override { return program_->device()->name(); }
   uint64_t weight_bytes() const override { return program_->weight_bytes(); }
   uint64_t BytesPerLane() const override {
-    return layout_.bytes + LaneLayout::LanesOf(*program_, 1) + layout_.longest_spelling +
-           sizeof(uint64_t) + sizeof(RankedTokens);
+    return layout_.bytes + LaneLayout::LanesOf(*program_, 1) + layout_.longest_spelling;
   }
   uint64_t FreeBytes() const override;  // less what all lanes share
   DevicePeaks peaks() const override { return program_->device()->peaks(); }

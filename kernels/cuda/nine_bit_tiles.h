@@ -12,18 +12,21 @@
 
 namespace kinglet::cuda::internal {
 
-// Block-wide: copies `rows` rows to shared memory, which is aligned to 8 bytes. Those from `filled`
-// on become zeros, and are not read.
+// Block-wide: copies rows of a ring, from slot `first` on, to shared memory, which is aligned to 8
+// bytes. Those before row `unfilled` become zeros, and are not read.
 KINGLET_HOST_DEVICE inline void CopyRows(const Block& block, const NineBitRow& layout,
-                                         const uint8_t* from, uint32_t filled, uint32_t rows,
-                                         uint8_t* to) {
+                                         const uint8_t* ring, uint32_t slots, uint32_t first,
+                                         uint32_t unfilled, uint32_t rows, uint8_t* to) {
   struct alignas(8) Eight {
     uint8_t bytes[8];
   };
-  const uint64_t each = layout.Bytes() / sizeof(Eight);
-  block.ForEach(rows * each, [&](uint64_t i) {
+  const auto each = static_cast<uint32_t>(layout.Bytes() / sizeof(Eight));
+  block.ForEach(uint64_t{rows} * each, [&](uint64_t i) {
     Eight eight{};
-    if (i < filled * each) eight = LoadAligned<Eight>(from + 8 * i);
+    const uint64_t at = uint64_t{first} * each + i, end = uint64_t{slots} * each;
+    if (i >= uint64_t{unfilled} * each) {
+      eight = LoadAligned<Eight>(ring + 8 * (at < end ? at : at - end));
+    }
     memcpy(__builtin_assume_aligned(to + 8 * i, 8), &eight, sizeof eight);
   });
 }

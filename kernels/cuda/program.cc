@@ -57,7 +57,11 @@ Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const Buf
   WeightStore weights(plan, device, *queue, program->memory_);
   Binder binder(plan, layout, weights);
   KINGLET_RETURN_IF_ERROR(program->BindNodes(binder));
-  KINGLET_RETURN_IF_ERROR(program->BindText(plan, layout, weights));
+  // Without memory for it, or with rings too long for the device, tokens go one by one.
+  const Status text = program->BindText(plan, layout, weights);
+  if (!text.ok() && text.code() != KINGLET_OUT_OF_MEMORY && text.code() != KINGLET_UNSUPPORTED) {
+    return text;
+  }
   program->weight_bytes_ = weights.bytes();
   KINGLET_RETURN_IF_ERROR(queue->Wait());
   weights.Release(release);

@@ -39,8 +39,9 @@ struct RankTokens {
   RankedTokensPlan plan;
   uint32_t k;  // at most RankedTokens::kMost
   RankedPart part;
-  std::byte* answers;  // device memory, [lanes] of RankedTokens::BytesFor(k) each
-  uint64_t* tails;     // device memory, [lanes]: a bit for each cluster; of kHead and kTails
+  // Mapped memory (Device::AllocateMapped).
+  std::byte* answers;  // [lanes] of RankedTokens::BytesFor(k) each
+  uint64_t* tails;     // [lanes]: a bit for each cluster; of kHead and kTails
 
   KINGLET_HOST_DEVICE RankedTokens& Answer(uint32_t lane) const {
     return *reinterpret_cast<RankedTokens*>(answers + lane * RankedTokens::BytesFor(k));
@@ -52,7 +53,7 @@ struct RankTokens {
 // The log-probability of the token that each lane asks for (Lane::asked). A work item is a lane.
 struct TokenLogProbability {
   RankedTokensPlan plan;
-  std::byte* answers;    // device memory, [lanes] of RankedTokens::BytesFor(1) each
+  std::byte* answers;    // mapped memory, [lanes] of RankedTokens::BytesFor(1) each
   uint64_t also_finite;  // clusters that were computed for every lane and must be finite, too
 
   KINGLET_HOST_DEVICE uint32_t WorkItems(uint32_t lanes, uint32_t) const { return lanes; }

@@ -244,6 +244,12 @@ void RunDifferential(Input input) {
   }
   static const Backend kEmulated = EmulatedCuda();
   check({.name = "emulated device", .own_backend = &kEmulated, .lanes = 2}, random.quantised);
+  if (!random.has_stack) return;
+  static const Backend kNodeByNode = EmulatedCuda({.is_node_by_node = true});
+  check({.name = "device, node by node", .own_backend = &kNodeByNode}, true);
+  check({.name = "device, 66 lanes", .own_backend = &kEmulated, .lanes = 66, .lane = 65}, true);
+  check({.name = "device, 5 tokens together", .own_backend = &kEmulated, .together = 5}, true);
+  check({.name = "device, a whole text", .own_backend = &kEmulated, .together = 16}, true);
 }
 
 }  // namespace kinglet::fuzz

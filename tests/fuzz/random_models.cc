@@ -34,7 +34,16 @@ RandomModel RandomMicronet(ByteReader& bytes) {
   options.inner = bytes.Between(1, 40);
   options.window = bytes.Between(1, 9);
   options.seed = bytes.Byte();
-  return {TinyMicronet(options), options.quantised};
+  const bool has_stack = bytes.Bit();
+  if (has_stack) {  // rows of 9 bits, which five heads make the smaller ones
+    options.quantised = true;
+    options.heads = bytes.Between(5, 12);
+    options.key_size = 8 * bytes.Between(1, 6);
+    options.value_size = 8 * bytes.Between(1, 6);
+    options.width = 4 * bytes.Between(1, 32);
+    options.window = bytes.Between(1, 60);
+  }
+  return {.draft = TinyMicronet(options), .quantised = options.quantised, .has_stack = has_stack};
 }
 
 RandomModel RandomRecurrent(ByteReader& bytes) {

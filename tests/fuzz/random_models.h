@@ -13,6 +13,7 @@ struct RandomModel {
   bool quantised = false;
   bool has_source = false;  // an encoder
   bool masked = false;      // reads complete texts
+  bool has_stack = false;   // layers that a device runs together (kernels/cuda/bind_stack.h)
 };
 
 RandomModel MakeRandomModel(ByteReader& bytes);

@@ -1,5 +1,5 @@
-// What many lanes on a device take of the host: no memory from step to step, and few copies. Times
-// are measured by bench/host_path.
+// What many lanes on a device take of the host: no memory from step to step, few copies and waits.
+// Times are measured by bench/host_path.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -40,12 +40,12 @@ class HostPath : public testing::Test {
 
   // The calls of the device since the last call of this function.
   struct Copies {
-    uint64_t uploads, downloads;
+    uint64_t uploads, waits;
     bool operator==(const Copies&) const = default;
   };
   Copies Since() {
-    const Copies since = {device_.uploads - before_.uploads, device_.downloads - before_.downloads};
-    before_ = {device_.uploads, device_.downloads};
+    const Copies since = {device_.uploads - before_.uploads, device_.waits - before_.waits};
+    before_ = {device_.uploads, device_.waits};
     return since;
   }
 
@@ -61,7 +61,7 @@ class HostPath : public testing::Test {
   Copies before_ = {};
 };
 
-TEST_F(HostPath, AStepIsOneCopyAndAnAnswerAnother) {
+TEST_F(HostPath, AStepIsOneCopyAndAnAnswerOneWait) {
   device_.tails = 2;
   for (int step = 0; step < 3; ++step) {
     Since();

@@ -24,7 +24,7 @@ class InstantQueue : public cuda::Queue {
     return Status();
   }
   Status Download(void* to, const std::byte* from, size_t bytes) override {
-    ++device_.downloads;
+    ++device_.waits;
     work_.bytes_to_host += bytes;
     std::memcpy(to, from, bytes);
     return Status();
@@ -49,7 +49,10 @@ class InstantQueue : public cuda::Queue {
     }
     return Status();
   }
-  Status Wait() override { return Status(); }
+  Status Wait() override {
+    ++device_.waits;
+    return Status();
+  }
 
  private:
   void Rank(const cuda::RankTokens& query, uint32_t lanes) {
@@ -95,6 +98,10 @@ class Instant : public cuda::Device {
   }
   Result<std::byte*> Allocate(size_t bytes) override { return memory_->Allocate(bytes); }
   void Free(std::byte* memory) override { memory_->Free(memory); }
+  Result<std::byte*> AllocateMapped(size_t bytes) override {
+    return memory_->AllocateMapped(bytes);
+  }
+  void FreeMapped(std::byte* memory) override { memory_->FreeMapped(memory); }
   Result<std::unique_ptr<cuda::Queue>> CreateQueue() override {
     return std::unique_ptr<cuda::Queue>(std::make_unique<InstantQueue>(device_));
   }

@@ -14,7 +14,7 @@ struct InstantDevice {
   // The tails that every third lane asks for when its head has been ranked, a bit each.
   uint64_t tails = 0;
   // Calls so far.
-  uint64_t uploads = 0, downloads = 0;
+  uint64_t uploads = 0, waits = 0;
 };
 
 // For ModelOptions::own_backend. `device` outlives models and sessions that use the backend.

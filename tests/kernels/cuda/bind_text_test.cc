@@ -70,5 +70,34 @@ TEST(CudaBindText, TokensStoreTheirRowsBeforeEachAttention) {
   EXPECT_FALSE(clusters);
 }
 
+// How many tokens of a text a thread block of the attention takes.
+uint32_t TokensTogether(uint32_t window, const Emulation& emulation = {}) {
+  TinyOptions options = Stackable();
+  options.window = window;
+  const auto model = Open(TinyMicronet(options), "ref");
+  const auto program =
+      Program::Bind(model->plan(), model->layout(), EmulatedDevice(emulation), {}).value();
+  const NodeList list = program->text()->program->TextContext();
+  const Node* const found = std::find_if(list.nodes, list.nodes + list.count, IsKind<AttendTokens>);
+  return found == list.nodes + list.count ? 0 : ArgumentsOf<AttendTokens>(*found).tokens;
+}
+
+TEST(CudaBindText, ABlockTakesAsManyTokensAsItsMemoryAllows) {
+  EXPECT_EQ(TokensTogether(2), 8u);
+  EXPECT_EQ(TokensTogether(200), 8u);
+  EXPECT_EQ(TokensTogether(200, {.shared_bytes = 60000}), 4u);
+  EXPECT_EQ(TokensTogether(1), 1u);  // whose ring is a token's own
+}
+
+TEST(CudaBindText, WithoutMemoryForItTokensGoOneByOne) {
+  const auto model = Open(TinyMicronet(Stackable()), "ref");
+  const auto bind = [&](const Emulation& emulation) {
+    return Program::Bind(model->plan(), model->layout(), EmulatedDevice(emulation), {}).value();
+  };
+  const auto program = bind({});
+  EXPECT_NE(program->text(), nullptr);
+  EXPECT_EQ(bind({.memory_bytes = program->weight_bytes() - 1})->text(), nullptr);
+}
+
 }  // namespace
 }  // namespace kinglet::cuda::bind_text_test

@@ -131,6 +131,10 @@ class BrokenDevice : public Device {
   bool HasClustersFor(const Node& node) const override { return emulated_->HasClustersFor(node); }
   Result<std::byte*> Allocate(size_t bytes) override { return emulated_->Allocate(bytes); }
   void Free(std::byte* memory) override { emulated_->Free(memory); }
+  Result<std::byte*> AllocateMapped(size_t bytes) override {
+    return emulated_->AllocateMapped(bytes);
+  }
+  void FreeMapped(std::byte* memory) override { emulated_->FreeMapped(memory); }
   Result<std::unique_ptr<Queue>> CreateQueue() override {
     return std::unique_ptr<Queue>(std::make_unique<BrokenQueue>(calls_));
   }
