@@ -13,6 +13,7 @@
 #include "format/model_file.h"
 #include "format/writer.h"
 #include "tests/format/hostile_edits.h"
+#include "tests/support/change_stride.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 
@@ -119,7 +120,8 @@ class Mutator {
   std::vector<editable::Segment> segments_;
 };
 
-void MutateAndOpen(EditableFile good, int rounds) {
+void MutateAndOpen(EditableFile good, int most_rounds) {
+  const int rounds = most_rounds / static_cast<int>(kChangeStride);
   Mutator mutator(good.Build(), 2024);
   ASSERT_TRUE(mutator.found_table());
   int accepted = 0, invalid = 0, corrupt = 0;

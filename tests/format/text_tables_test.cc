@@ -9,6 +9,7 @@
 #include "format/model_file.h"
 #include "format/writer.h"
 #include "tests/support/byte_pieces.h"
+#include "tests/support/change_stride.h"
 #include "tests/support/model_builder.h"
 
 namespace kinglet::text_tables_test {
@@ -53,7 +54,7 @@ TEST(TextTables, WhatIsPackedReadsBack) {
 TEST(TextTables, DamagedBytesAreRefusedOrMeanSomething) {
   for (const TextTables& tables : Examples()) {
     const std::vector<std::byte> bytes = *PackTextTables(tables);
-    for (size_t size = 0; size < bytes.size(); ++size) {
+    for (size_t size = 0; size < bytes.size(); size += kChangeStride) {
       const auto read = ReadTextTables(std::span(bytes).first(size));
       ASSERT_FALSE(read.ok());
       EXPECT_EQ(read.status().code(), KINGLET_INVALID_MODEL);
@@ -62,7 +63,7 @@ TEST(TextTables, DamagedBytesAreRefusedOrMeanSomething) {
     std::vector<std::byte> longer = bytes;
     longer.push_back(std::byte{0});
     EXPECT_FALSE(ReadTextTables(longer).ok());
-    for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    for (size_t bit = 0; bit < 8 * bytes.size(); bit += kChangeStride) {
       std::vector<std::byte> changed = bytes;
       changed[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
       const auto read = ReadTextTables(changed);

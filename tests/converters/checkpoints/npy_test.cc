@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/converters/files.h"
+#include "tests/support/change_stride.h"
 
 namespace kinglet::npy_test {
 namespace {
@@ -97,13 +98,13 @@ TEST(Npy, RefusesOtherTypes) {
 TEST(Npy, RefusesEveryPrefixAndSurvivesEveryChangedByte) {
   for (const char* name : {"u1.npy", "strings.npy", "objects.npy", "version3.npy"}) {
     const std::string content = Fixture(name);
-    for (size_t length = 0; length < content.size(); ++length) {
+    for (size_t length = 0; length < content.size(); length += kChangeStride) {
       const std::vector<char> prefix(content.begin(),
                                      content.begin() + static_cast<std::ptrdiff_t>(length));
       EXPECT_FALSE(ParseNpy(Bytes(std::string_view(prefix.data(), prefix.size()))).ok())
           << name << " " << length;
     }
-    for (size_t at = 0; at < content.size(); ++at) {
+    for (size_t at = 0; at < content.size(); at += kChangeStride) {
       for (int change = 1; change < 256; change += 2) {
         std::string changed = content;
         changed[at] = static_cast<char>(changed[at] ^ change);

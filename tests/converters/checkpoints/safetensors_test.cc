@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/converters/checkpoints/container_files.h"
+#include "tests/support/change_stride.h"
 
 namespace kinglet::safetensors_test {
 namespace {
@@ -202,12 +203,12 @@ TEST(Safetensors, RefusesEveryPrefixAndSurvivesEveryChangedByte) {
   const std::string content = Fixture("tensors.safetensors");
   TemporaryFile file("");
   // The shortest file that can be recognised has nine bytes.
-  for (size_t length = 9; length < content.size(); ++length) {
+  for (size_t length = 9; length < content.size(); length += kChangeStride) {
     file.Replace(std::string_view(content).substr(0, length));
     EXPECT_FALSE(SafetensorsTensors(OpenInput(file.path())).ok()) << length;
   }
   size_t refused = 0;
-  for (size_t at = 0; at < content.size(); ++at) {
+  for (size_t at = 0; at < content.size(); at += kChangeStride) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string changed = content;
       changed[at] = static_cast<char>(changed[at] ^ (1 << bit));
@@ -221,7 +222,7 @@ TEST(Safetensors, RefusesEveryPrefixAndSurvivesEveryChangedByte) {
       }
     }
   }
-  EXPECT_GT(refused, content.size());
+  EXPECT_GT(refused, content.size() / kChangeStride);
 }
 
 }  // namespace
