@@ -62,17 +62,15 @@ std::optional<Plan> TextPlanOf(const Plan& plan, uint32_t tokens) {
 
 std::vector<Node> WithStores(const std::vector<Node>& nodes, uint64_t most_shared_bytes) {
   std::vector<Node> stored;
-  for (const Node& node : nodes) {
+  for (Node node : nodes) {
     if (IsKind<AttendTokens>(node)) {
-      AttendTokens together = ArgumentsOf<AttendTokens>(node);
+      auto together = ArgumentsOf<AttendTokens>(node);
       stored.push_back(MakeNode(StoreOwnRow{{}, together.attention}));
       // With a window of one token each token has a ring of its own.
       if (together.attention.ring > together.attention.window) together.tokens = kTileStreams;
       while (together.SharedBytes() > most_shared_bytes) together.tokens /= 2;
-      stored.push_back(MakeNode(together));
-      continue;
-    }
-    if (IsKind<ScoreSlots>(node)) {
+      node = MakeNode(together);
+    } else if (IsKind<ScoreSlots>(node)) {
       stored.push_back(MakeNode(StoreOwnRow{{}, ArgumentsOf<ScoreSlots>(node).attention}));
     }
     stored.push_back(node);

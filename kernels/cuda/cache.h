@@ -115,11 +115,10 @@ KINGLET_HOST_DEVICE inline void MultiplyNineBitKeys(const CacheArguments& pairs,
                                                     uint32_t part) {
   const Block& block = work.block;
   const NineBitRow row{pairs.hidden.count};
-  // The pairs that the tokens see together: those before positions [begin + 1, end].
+  // The tokens see pairs [begin, end) of the stream together.
   uint64_t begin = UINT64_MAX;
   for (uint32_t token = 0; token < count; ++token) {
-    const uint64_t first = lanes[token].position - pairs.Stored(lanes[token]);
-    begin = Least(begin, first);
+    begin = Least(begin, lanes[token].position - pairs.Stored(lanes[token]));
   }
   const uint64_t end = lanes[count - 1].position;
   const auto seen = static_cast<uint32_t>(end - begin);
