@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much faster `kinglet score --lines` is with many lanes than token by token in one.
+"""How much faster `kinglet score --lines` is with many lanes than in one, where the words of each line go together.
 
     bench/lines_in_lanes.py KINGLET MODEL.kgl TEXT [--lanes 64] [--lines 2000] [--pairs 5]
 

@@ -108,18 +108,19 @@ class DeviceLanes {
     return CannotRank();
   }
 
-  // Given tokens of one stream.
+  // Given tokens.
 
   // The most tokens that ScoreText takes; 1 if the device takes tokens one by one.
   virtual uint64_t text_tokens() { return 1; }
   // Runs successive tokens of a lane's stream together, and answers with the log-probability of
-  // next[i] after token i, for each element of `next`. The lane's memory stays as it is.
-  // REQUIRES: 1 to text_tokens() frames, and at most as many in `next`.
+  // next[i] after token i, for each element of `next`. A token at position 0 that is not the first
+  // begins another stream, which replaces the one before. The lane's memory stays as it is.
+  // REQUIRES: 1 to text_tokens() frames of one lane, and at most as many in `next`.
   virtual Result<DeviceAnswers> ScoreText(std::span<const StreamFrame>,
                                           std::span<const uint32_t> /*next*/, const DeviceQuery&) {
     return CannotRank();
   }
-  // After ScoreText: the lane's state is now the one after its tokens.
+  // After ScoreText: the lane's state is now the one after the last token.
   virtual Status KeepText() { return Status(); }
 
   // Read or write bytes of a lane's state, from `offset` on.

@@ -49,12 +49,13 @@ struct RingWindow {
 
   // With `restarts` a stream starts anew every `size` tokens, and the window has only later tokens.
   KINGLET_HOST_DEVICE constexpr RingWindow(uint64_t position, uint32_t window_size, bool restarts)
-      : RingWindow(position, window_size, restarts, window_size) {}
+      : RingWindow(position, window_size, restarts, window_size, position) {}
+  // In a longer ring, of which the token has row `row`.
   KINGLET_HOST_DEVICE constexpr RingWindow(uint64_t position, uint32_t window_size, bool restarts,
-                                           uint32_t ring_slots)
+                                           uint32_t ring_slots, uint64_t row)
       : size(window_size),
         ring(ring_slots),
-        newest(static_cast<uint32_t>(RingSlot(position, ring_slots))),
+        newest(static_cast<uint32_t>(RingSlot(row, ring_slots))),
         filled(restarts || position < window_size
                    ? static_cast<uint32_t>(RingSlot(position, window_size)) + 1
                    : window_size) {}

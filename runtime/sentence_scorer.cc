@@ -47,8 +47,27 @@ class InOrder {
   std::map<uint64_t, std::vector<ScoredToken>> waiting_;
 };
 
+constexpr size_t kTokensOfCall = 4096;  // of RunInTurn; texts are not divided
+
 Status InSentenceNamed(const std::string& name, const Status& status) {
   return Status(status.code(), name + ": " + status.message());
+}
+
+// Calls run(next, sink, name) for streams[i] of the chosen i.
+template <class Run>
+Status RunChosen(std::span<const SentenceStream> streams, std::span<const size_t> chosen,
+                 const SentenceScorer::Sink& sink, const SentenceScorer::Name& name,
+                 const Run& run) {
+  size_t taken = 0;
+  const auto next = [&](SentenceStream& stream) {
+    if (taken == chosen.size()) return false;
+    stream = streams[chosen[taken++]];
+    return true;
+  };
+  const auto use = [&](uint64_t i, std::span<const ScoredToken> tokens) {
+    return sink(chosen[i], tokens);
+  };
+  return run(next, use, [&](uint64_t i, size_t at) { return name(chosen[i], at); });
 }
 
 }  // namespace
@@ -162,40 +181,53 @@ Status SentenceScorer::Run(const Next& next, const Sink& sink, const Name& name,
   }
 }
 
+Status SentenceScorer::RunInTurn(const Next& next, const Sink& sink, const Name& name) {
+  std::vector<SentenceStream> streams;
+  std::vector<ScoredText> texts;
+  std::vector<double> values;
+  std::vector<ScoredToken> scored;
+  uint64_t index = 0;
+  for (bool more = true; more;) {
+    streams.clear();
+    texts.clear();
+    size_t tokens = 0, taken = 0;
+    while (more && tokens < kTokensOfCall) {
+      SentenceStream stream;
+      more = next(stream);
+      if (!more) break;
+      tokens += stream.tokens.size();
+      streams.push_back(std::move(stream));
+    }
+    values.resize(tokens);
+    for (const SentenceStream& stream : streams) {
+      const size_t all = stream.tokens.size(), asked = all - std::min(all, stream.context + 1);
+      texts.push_back({stream.tokens, stream.context, std::span(values).subspan(taken, asked)});
+      taken += asked;
+    }
+    TextProgress done;
+    const Status status = session_->ScoreTexts(texts, done);
+    for (const ScoredText& text : std::span(texts).first(done.texts)) {
+      scored.clear();
+      for (const double value : text.log_probabilities) scored.push_back({value, {}});
+      KINGLET_RETURN_IF_ERROR(sink(index++, scored));
+    }
+    if (!status.ok()) return InSentenceNamed(name(index, done.tokens + 1), status);
+  }
+  return {};
+}
+
 Status SentenceScorer::RunInLanes(std::span<const SentenceStream> streams,
                                   std::span<const size_t> chosen, const Sink& sink,
                                   const Name& name) {
-  size_t taken = 0;
-  const auto next = [&](SentenceStream& stream) {
-    if (taken == chosen.size()) return false;
-    stream = streams[chosen[taken++]];
-    return true;
-  };
-  const auto use = [&](uint64_t i, std::span<const ScoredToken> tokens) {
-    return sink(chosen[i], tokens);
-  };
-  return Run(next, use, [&](uint64_t i, size_t at) { return name(chosen[i], at); });
+  return RunChosen(streams, chosen, sink, name,
+                   [this](const auto&... of_all) { return Run(of_all...); });
 }
 
 Status SentenceScorer::RunInTurn(std::span<const SentenceStream> streams,
                                  std::span<const size_t> chosen, const Sink& sink,
                                  const Name& name) {
-  std::vector<double> values;
-  std::vector<ScoredToken> scored;
-  for (const size_t i : chosen) {
-    KINGLET_RETURN_IF_ERROR(session_->Reset());
-    const std::span<const uint32_t> tokens = streams[i].tokens;
-    const size_t context = std::min(streams[i].context, tokens.empty() ? 0 : tokens.size() - 1);
-    uint64_t processed = 0;
-    Status status = session_->StepMany(tokens.first(context), {}, processed);
-    values.resize(tokens.size() - std::min(tokens.size(), context + 1));
-    if (status.ok()) status = session_->ScoreMany(tokens.subspan(context), values, processed);
-    if (!status.ok()) return InSentenceNamed(name(i, processed + 1), status);
-    scored.clear();
-    for (const double value : values) scored.push_back({value, {}});
-    KINGLET_RETURN_IF_ERROR(sink(i, scored));
-  }
-  return {};
+  return RunChosen(streams, chosen, sink, name,
+                   [this](const auto&... of_all) { return RunInTurn(of_all...); });
 }
 
 Status SentenceScorer::RunAsTree(std::span<const SentenceStream> streams,

@@ -65,12 +65,14 @@ class SentenceScorer {
   // stepping and querying a session, with `name` in front; those of `sink`.
   Status Run(const Next& next, const Sink& sink, const Name& name,
              const PlaceQuestions& questions = {});
+  // Likewise, stream after stream with the tokens of each together (Session::ScoreTexts), several
+  // streams ahead of the sink. REQUIRES: no stream has a source.
+  Status RunInTurn(const Next& next, const Sink& sink, const Name& name);
 
-  // Three ways to score streams[i] for each chosen i, which give the same values as Run: in the
-  // lanes, stream after stream with the tokens of each together (Session::ScoreMany), and with
-  // each beginning that several streams share processed once (ScoreTree). Which is the quickest
-  // depends on the model, the streams and the number of lanes. Sink and name get an index in
-  // `streams`; the sink is called in the order of `chosen`. REQUIRES: no stream has a source.
+  // Three ways to score streams[i] for each chosen i, which give the same values: Run, RunInTurn,
+  // and with each beginning that several streams share processed once (ScoreTree). Which is the
+  // quickest depends on the model, the streams and the number of lanes. Sink and name get an index
+  // in `streams`; the sink is called in the order of `chosen`. REQUIRES: no stream has a source.
   Status RunInLanes(std::span<const SentenceStream> streams, std::span<const size_t> chosen,
                     const Sink& sink, const Name& name);
   Status RunInTurn(std::span<const SentenceStream> streams, std::span<const size_t> chosen,

@@ -483,49 +483,155 @@ void Session::Contents::MakeTextBlock() {
   text_block = std::visit(make, query_memory);
 }
 
-// After an error the stream is unchanged.
-Status Session::Contents::ScoreOnDevice(std::span<const uint32_t> tokens,
-                                        std::span<const uint32_t> next, std::span<double> out,
-                                        Computing computing, Stream& stream) {
+GivenText GivenText::Part(size_t begin, uint64_t count) const {
+  const auto part = [count](auto all, size_t from) {
+    const size_t first = std::min(from, all.size());
+    return all.subspan(first, std::min<uint64_t>(count, all.size() - first));
+  };
+  GivenText text;
+  text.ids = part(ids, begin);
+  text.silent = std::min(silent - std::min(begin, silent), text.ids.size());
+  count = text.ids.size() - text.silent;
+  text.next = part(next, begin - std::min(begin, silent));
+  text.out = part(out, begin - std::min(begin, silent));
+  return text;
+}
+
+Status Session::Contents::StepOneByOne(Session& session, const GivenText& text, TextProgress& done,
+                                       uint32_t lane, Computing computing) {
+  for (size_t i = 0; i < text.ids.size(); ++i) {
+    KINGLET_RETURN_IF_ERROR(session.StepToken(text.ids[i], lane));
+    ++done.tokens;
+    const GivenText token = text.Part(i, 1);
+    if (token.next.empty()) continue;
+    const uint32_t asked = model->TokenOf(token.next.front());
+    KINGLET_RETURN_IF_ERROR(
+        session.LogProbabilityLanes({&lane, 1}, {&asked, 1}, token.out, computing));
+  }
+  return Status();
+}
+
+std::span<const uint32_t> Session::Contents::TokensOf(std::span<const uint32_t> ids) {
+  if (!model->spells()) return ids;
+  predicted.clear();
+  for (const uint32_t id : ids) predicted.push_back(model->TokenOf(id));
+  return predicted;
+}
+
+Status Session::Contents::StepOnDevice(std::span<const GivenText> texts, TextProgress& done,
+                                       Computing computing, Stream& stream) {
   KINGLET_RETURN_IF_ERROR(TakeCancel(execution, "text"));
+  const uint64_t most = execution.device->text_tokens();
   std::vector<StreamFrame> of_tokens;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    of_tokens.push_back(stream.FrameTogether(i, model->TokenOf(tokens[i]), nullptr, nullptr));
+  std::vector<uint32_t> next;  // by token; its own id if nothing is asked
+  std::vector<double*> out;    // by token; null if nothing is asked
+  size_t asked = 0;            // tokens up to the last that asks
+  TextProgress now = done;
+  uint64_t position = stream.position();
+  while (now.texts < texts.size() && of_tokens.size() < most) {
+    const GivenText& text = texts[now.texts];
+    if (text.ids.empty()) break;
+    const GivenText part = text.Part(now.tokens, most - of_tokens.size());
+    for (size_t i = 0; i < part.ids.size(); ++i) {
+      of_tokens.push_back(stream.FrameTogether(0, model->TokenOf(part.ids[i]), nullptr, nullptr));
+      of_tokens.back().position = position++;
+      const GivenText token = part.Part(i, 1);
+      next.push_back(token.next.empty() ? part.ids[i] : token.next.front());
+      out.push_back(token.next.empty() ? nullptr : token.out.data());
+      if (!token.next.empty()) asked = of_tokens.size();
+    }
+    now.tokens += part.ids.size();
+    if (now.tokens == text.ids.size()) {
+      now = {now.texts + 1, 0};
+      position = 0;
+    }
   }
   const DeviceQuery query = {empty_cache_is_normalised, computing == Computing::kAll};
-  KINGLET_ASSIGN_OR_RETURN(const DeviceAnswers answers,
-                           execution.device->ScoreText(of_tokens, next, query));
-  for (size_t i = 0; i < next.size(); ++i) {
+  KINGLET_ASSIGN_OR_RETURN(
+      const DeviceAnswers answers,
+      execution.device->ScoreText(of_tokens, std::span(next).first(asked), query));
+  for (size_t i = 0; i < asked; ++i) {
+    if (out[i] == nullptr) continue;
     // The token is found where tokens go one by one.
     if (answers[i].not_finite != 0) return Status(KINGLET_NOT_FINITE, "a text");
-    out[i] = static_cast<double>(answers[i].tokens[0].log_probability);
+    *out[i] = static_cast<double>(answers[i].tokens[0].log_probability);
   }
   KINGLET_RETURN_IF_ERROR(execution.device->KeepText());
-  stream.CommitTogether(tokens.size(), of_tokens.back().token, nullptr);
+  const StreamFrame& last = of_tokens.back();
+  const bool is_new = last.position + 1 != stream.position() + of_tokens.size();
+  if (is_new) KINGLET_RETURN_IF_ERROR(stream.Reset());
+  stream.CommitTogether(last.position + 1 - stream.position(), last.token, nullptr);
+  done = now;
   return Status();
+}
+
+Status Session::Contents::StepTexts(Session& session, std::span<const GivenText> texts, bool begin,
+                                    TextProgress& done, uint32_t lane, Computing computing) {
+  done = {};
+  KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
+  try {
+    MakeTextBlock();
+    const uint64_t on_device = session.ranks_on_device(1) && !session.model().spells()
+                                   ? execution.device->text_tokens()
+                                   : 1;
+    while (done.texts < texts.size()) {
+      const GivenText& text = texts[done.texts];
+      if (begin && done.tokens == 0) KINGLET_RETURN_IF_ERROR(session.Reset(lane));
+      if (done.tokens == text.ids.size()) {
+        done = {done.texts + 1, 0};
+        continue;
+      }
+      const uint64_t together = on_device > 1 || text_block == nullptr
+                                    ? on_device
+                                    : text_block->MostTokens(found->stream);
+      GivenText part = text.Part(done.tokens, together > 1 ? together : text.ids.size());
+      Status status;
+      if (together > 1) {
+        const ComputingCall call(execution);
+        if (on_device > 1) {
+          status = StepOnDevice(texts, done, computing, found->stream);
+        } else {
+          // The text block's questions begin with its first token.
+          if (part.silent > 0 && part.silent < part.ids.size()) part = part.Part(0, part.silent);
+          status = text_block->Process(part.ids, TokensOf(part.next), part.out, computing,
+                                       found->stream);
+          if (status.ok()) done.tokens += part.ids.size();
+        }
+        if (status.ok()) found->Change();
+      }
+      // One by one also to find the token that overflows.
+      if (together == 1 || status.code() == KINGLET_NOT_FINITE) {
+        status = StepOneByOne(session, part, done, lane, computing);
+      }
+      KINGLET_RETURN_IF_ERROR(status);
+    }
+    return Status();
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
 }
 
 Status Session::StepMany(std::span<const uint32_t> ids, std::span<double> log_probabilities,
                          uint64_t& processed, uint32_t lane, Computing computing) {
   processed = 0;
   KINGLET_ASSIGN_OR_RETURN(Lane* const found, contents_->FindLane(lane));
-  const bool asks = !log_probabilities.empty();
-  if (asks) {
+  GivenText text = {ids, 0, {}, {}};
+  if (!log_probabilities.empty()) {
     KINGLET_RETURN_IF_ERROR(
         CheckSize("output of log-probabilities", log_probabilities.size(), ids.size()));
+    text = {ids, 0, ids.subspan(1), log_probabilities.subspan(1)};
   }
   for (const uint32_t id : ids) KINGLET_RETURN_IF_ERROR(contents_->CheckStep(id, *found, lane));
-  if (ids.empty()) return Status();
-  if (!asks) return contents_->StepTogether(*this, ids, {}, {}, processed, lane, computing);
-  const uint32_t first = model().TokenOf(ids.front());
-  if (found->stream.position() == 0) {
-    log_probabilities[0] = std::numeric_limits<double>::quiet_NaN();
-  } else {
-    KINGLET_RETURN_IF_ERROR(
-        LogProbabilityLanes({&lane, 1}, {&first, 1}, log_probabilities.first(1), computing));
+  if (!log_probabilities.empty()) {
+    if (found->stream.position() == 0) {
+      log_probabilities[0] = std::numeric_limits<double>::quiet_NaN();
+    } else {
+      const uint32_t first = model().TokenOf(ids.front());
+      KINGLET_RETURN_IF_ERROR(
+          LogProbabilityLanes({&lane, 1}, {&first, 1}, log_probabilities.first(1), computing));
+    }
   }
-  return contents_->StepTogether(*this, ids, ids.subspan(1), log_probabilities.subspan(1),
-                                 processed, lane, computing);
+  return contents_->StepText(*this, text, processed, lane, computing);
 }
 
 Status Session::ScoreMany(std::span<const uint32_t> ids, std::span<double> log_probabilities,
@@ -536,60 +642,38 @@ Status Session::ScoreMany(std::span<const uint32_t> ids, std::span<double> log_p
                                     std::max<size_t>(ids.size(), 1)));
   for (const uint32_t id : ids) KINGLET_RETURN_IF_ERROR(contents_->CheckStep(id, *found, lane));
   if (ids.size() < 2) return Status();
-  return contents_->StepTogether(*this, ids.first(ids.size() - 1), ids.subspan(1),
-                                 log_probabilities, processed, lane, Computing::kNeeded);
+  const GivenText text = {ids.first(ids.size() - 1), 0, ids.subspan(1), log_probabilities};
+  return contents_->StepText(*this, text, processed, lane, Computing::kNeeded);
 }
 
-Status Session::Contents::StepTogether(Session& session, std::span<const uint32_t> ids,
-                                       std::span<const uint32_t> next, std::span<double> out,
-                                       uint64_t& processed, uint32_t lane, Computing computing) {
-  KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
-  try {
-    MakeTextBlock();
-    std::vector<uint32_t> predicted;  // the tokens of `next`, of a model that spells
-    if (session.model().spells()) {
-      for (const uint32_t id : next) predicted.push_back(session.model().TokenOf(id));
-      next = predicted;
+Status Session::ScoreTexts(std::span<const ScoredText> texts, TextProgress& done, uint32_t lane) {
+  done = {};
+  KINGLET_ASSIGN_OR_RETURN(Lane* const found, contents_->FindLane(lane));
+  if (model().plan().encoder && !model().plan().reading) return NoPart("one that reads no source");
+  std::vector<GivenText> given;
+  Status refused;  // of the text after the given ones
+  for (const ScoredText& text : texts) {
+    const std::span<const uint32_t> ids = text.ids;
+    const size_t first = std::min(ids.size(), text.context + 1);  // that is scored
+    refused =
+        CheckSize("output of log-probabilities", text.log_probabilities.size(), ids.size() - first);
+    for (size_t i = 0; i < ids.size() && refused.ok(); ++i) {
+      refused = contents_->CheckStep(ids[i], *found, lane);
     }
-    uint64_t alone = 0;  // the number of next tokens that go one by one
-    const uint64_t on_device = session.ranks_on_device(1) ? execution.device->text_tokens() : 1;
-    while (processed < ids.size()) {
-      TextBlock* const block = alone > 0 ? nullptr : text_block.get();
-      const bool takes_text = on_device > 1 && alone == 0 && !session.model().spells();
-      const uint64_t most =
-          takes_text ? on_device : (block == nullptr ? 1 : block->MostTokens(found->stream));
-      const size_t count = std::min<uint64_t>(most, ids.size() - processed);
-      const size_t first = std::min<uint64_t>(processed, next.size());
-      const size_t asked = std::min(count, next.size() - first);
-      const std::span<const uint32_t> tokens = ids.subspan(processed, count);
-      const std::span<const uint32_t> asked_for = next.subspan(first, asked);
-      const std::span<double> answers = out.subspan(first, asked);
-      if (block == nullptr && !takes_text) {
-        KINGLET_RETURN_IF_ERROR(session.StepToken(tokens.front(), lane));
-        processed += 1;
-        alone -= std::min<uint64_t>(alone, 1);
-        if (asked > 0) {
-          KINGLET_RETURN_IF_ERROR(
-              session.LogProbabilityLanes({&lane, 1}, asked_for, answers, computing));
-        }
-        continue;
-      }
-      const ComputingCall call(execution);
-      const Status status =
-          takes_text ? ScoreOnDevice(tokens, asked_for, answers, computing, found->stream)
-                     : block->Process(tokens, asked_for, answers, computing, found->stream);
-      if (status.code() == KINGLET_NOT_FINITE) {
-        alone = count;  // to find the token that overflows
-        continue;
-      }
-      KINGLET_RETURN_IF_ERROR(status);
-      found->Change();
-      processed += count;
-    }
-    return Status();
-  } catch (const std::bad_alloc&) {
-    return OutOfMemory();
+    if (!refused.ok()) break;
+    given.push_back({ids.first(ids.size() - std::min<size_t>(ids.size(), 1)), text.context,
+                     ids.subspan(first), text.log_probabilities});
   }
+  KINGLET_RETURN_IF_ERROR(contents_->StepTexts(*this, given, true, done, lane, Computing::kNeeded));
+  return refused;
+}
+
+Status Session::Contents::StepText(Session& session, const GivenText& text, uint64_t& processed,
+                                   uint32_t lane, Computing computing) {
+  TextProgress done;
+  const Status status = StepTexts(session, {&text, 1}, false, done, lane, computing);
+  processed = done.texts > 0 ? text.ids.size() : done.tokens;
+  return status;
 }
 
 // --- masked models

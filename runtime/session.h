@@ -37,6 +37,20 @@ struct PartialContext;       // runtime/partial_context.h
 struct DeviceWork;           // kernels/device_program.h
 enum class Scale : uint8_t;  // runtime/queries/token_probabilities.h
 
+// A text for Session::ScoreTexts.
+struct ScoredText {
+  std::span<const uint32_t> ids;
+  size_t context = 0;  // tokens after the first that are not scored
+  // Output: of each token from ids[context + 1] on.
+  std::span<double> log_probabilities = {};
+};
+
+// How far a call for several texts has come.
+struct TextProgress {
+  size_t texts = 0;     // complete ones
+  uint64_t tokens = 0;  // of the next text
+};
+
 struct SessionOptions {
   EmptyCache empty_cache = EmptyCache::kReference;
   uint32_t lanes = 1;
@@ -111,6 +125,11 @@ class Session {
   // log_probabilities[i] of ids[i + 1]: one fewer than ids.
   Status ScoreMany(std::span<const uint32_t> ids, std::span<double> log_probabilities,
                    uint64_t& processed, uint32_t lane = 0);
+  // Scores texts, each a new stream in the lane, as ScoreMany does. A device takes several short
+  // texts together. Errors: those of ScoreMany; KINGLET_UNSUPPORTED for a model that translates.
+  // After an error, the next text's, the first `done.texts` texts are complete, and the first
+  // `done.tokens` tokens of the next one are processed.
+  Status ScoreTexts(std::span<const ScoredText> texts, TextProgress& done, uint32_t lane = 0);
   // The number of tokens that the lane's stream has processed. REQUIRES: lane < lanes().
   uint64_t position(uint32_t lane = 0) const;
   // A number that changes whenever the lane's stream does, and that no other stream of any session

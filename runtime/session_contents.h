@@ -118,6 +118,17 @@ struct Session::Lane {
   }
 };
 
+// Given tokens of one stream.
+struct GivenText {
+  std::span<const uint32_t> ids;
+  size_t silent = 0;               // the first ids, after which nothing is asked
+  std::span<const uint32_t> next;  // token asked for after ids[silent + i]
+  std::span<double> out;           // its log-probability
+
+  // At most `count` ids from `begin` on.
+  GivenText Part(size_t begin, uint64_t count) const;
+};
+
 struct Session::Contents {
   using QueryMemories = EitherReal<QueryMemory>;
   explicit Contents(QueryMemories memories) : query_memory(std::move(memories)) {}
@@ -133,15 +144,24 @@ struct Session::Contents {
   // Makes text_block, unless the model's limit leaves too little memory for one. Throws
   // std::bad_alloc.
   void MakeTextBlock();
-  // Processes the ids, in text blocks where they fit, and writes the log-probability of next[i]
-  // after ids[i] to out[i] for each element of `next`. After an error in the middle, the first
-  // `processed` tokens are done.
-  Status StepTogether(Session& session, std::span<const uint32_t> ids,
-                      std::span<const uint32_t> next, std::span<double> out, uint64_t& processed,
-                      uint32_t lane, Computing computing);
-  // Likewise, of at most DeviceLanes::text_tokens() tokens, on a device.
-  Status ScoreOnDevice(std::span<const uint32_t> tokens, std::span<const uint32_t> next,
-                       std::span<double> out, Computing computing, Stream& stream);
+  // Processes the texts, in text blocks where they fit, on a device several texts in one. With
+  // `begin` each text is a new stream; one text alone may continue the lane's. After an error
+  // `done` is done.
+  Status StepTexts(Session& session, std::span<const GivenText> texts, bool begin,
+                   TextProgress& done, uint32_t lane, Computing computing);
+  // Likewise one text that continues the stream. After an error its first `processed` tokens are
+  // done.
+  Status StepText(Session& session, const GivenText& text, uint64_t& processed, uint32_t lane,
+                  Computing computing);
+  // Processes a text, or a part of one, token by token, and adds to done.tokens.
+  Status StepOneByOne(Session& session, const GivenText& text, TextProgress& done, uint32_t lane,
+                      Computing computing);
+  // Processes the next tokens together: as many as the device takes, those of later texts too.
+  // REQUIRES: the next text has a token. After an error nothing is done.
+  Status StepOnDevice(std::span<const GivenText> texts, TextProgress& done, Computing computing,
+                      Stream& stream);
+  // The tokens that a model predicts for these ids. Valid until the next call.
+  std::span<const uint32_t> TokensOf(std::span<const uint32_t> ids);
   // Runs the encoder on the source of the lane's stream.
   Status RunEncoder(std::span<const uint32_t> source, std::span<const uint32_t> segments,
                     Lane& lane);
@@ -184,6 +204,7 @@ struct Session::Contents {
   std::optional<QueryFrames> query_frames;
   // The memory of StepMany, from its first call on; null if tokens go one by one.
   std::unique_ptr<TextBlock> text_block;
+  std::vector<uint32_t> predicted;  // of TokensOf
   bool empty_cache_is_normalised = false;
   std::vector<StreamFrame> frames;  // of a step, or of a device's query; reserved for all lanes
   std::vector<uint32_t> named_by;   // by lane: the last call of CheckLanes that named it

@@ -31,7 +31,7 @@ static bool SameBits(const TokenPlace& a, const TokenPlace& b) { return a == b; 
 namespace {
 
 // Tokens scored between two writes of output and progress.
-constexpr uint64_t kScoreChunk = 256;
+constexpr uint64_t kScoreChunk = 1024;
 
 struct ScoreOptions {
   RunOptions run;
@@ -49,7 +49,12 @@ struct ScoreOptions {
   BinOptions bins;
 
   bool complete() const { return break_at == "complete"; }
-  bool blocks_in_lanes() const { return block && run.lanes > 1; }
+  // Whether several blocks are scored at once, and how many are then.
+  bool blocks_together() const {
+    const bool in_turn = replicas == 1 && !places.any();
+    return block && (run.lanes > 1 || (in_turn && *block <= kScoreChunk));
+  }
+  uint64_t blocks_at_once() const { return run.lanes > 1 ? run.lanes : kScoreChunk / *block; }
   const std::string& path() const { return !ids.empty() ? ids : !text.empty() ? text : pairs; }
   // The name of the text in messages.
   std::string input_name() const { return path() == "-" ? std::string(kStandardInput) : path(); }
@@ -82,15 +87,15 @@ Result<ScoredToken> ScoreToken(const PlaceQuestions& questions, uint32_t id, uin
 // Scores a text whose tokens come in pieces, and holds the tokens that are still needed.
 class Scorer {
  public:
-  // `blocks`: the text's, if it is scored in blocks. `lanes` scores blocks in lanes; null unless
-  // options.blocks_in_lanes().
+  // `blocks`: the text's, if it is scored in blocks. `block_scorer` scores several at once; null
+  // unless options.blocks_together().
   Scorer(const ScoreOptions& options, const Model& model, std::optional<TextBlocks> blocks,
-         Replicas& replicas, SentenceScorer* lanes, ScoreReport& report, Console& console)
+         Replicas& replicas, SentenceScorer* block_scorer, ScoreReport& report, Console& console)
       : options_(options),
         blocks_(std::move(blocks)),
         model_(model),
         replicas_(replicas),
-        lanes_(lanes),
+        block_scorer_(block_scorer),
         stream_(ScoredStream(model.file().description(), {})),
         first_predicted_(FirstPredicted(model.file().description())),
         report_(report),
@@ -148,10 +153,10 @@ class Scorer {
   uint64_t End() const { return first_ + stream_.size(); }
   uint32_t InputAt(uint64_t at) const { return stream_[at - first_]; }
   uint32_t TokenAt(uint64_t at) const { return model_.TokenOf(InputAt(at)); }
-  bool AsksEach() const { return options_.places.any() && lanes_ == nullptr; }
+  bool AsksEach() const { return options_.places.any() && block_scorer_ == nullptr; }
   // Tokens that are scored together.
   uint64_t Chunk() const {
-    return lanes_ == nullptr ? kScoreChunk : options_.run.lanes * *options_.block;
+    return block_scorer_ == nullptr ? kScoreChunk : options_.blocks_at_once() * *options_.block;
   }
 
   // Scores the tokens that no later token of their chunk is missing for; of a text that has ended,
@@ -197,16 +202,17 @@ class Scorer {
     return fed - std::min(fed, options_.context);
   }
 
-  // The end of the block that has the token, as far as it must be known. Lanes take complete ones.
+  // The end of the block that has the token, as far as it must be known. Several
+  // at once are complete.
   std::optional<uint64_t> KnownPart(uint64_t token) {
-    return lanes_ == nullptr ? blocks_->KnownPartOf(token) : blocks_->EndOf(token);
+    return block_scorer_ == nullptr ? blocks_->KnownPartOf(token) : blocks_->EndOf(token);
   }
 
   // Scores the token of the stream at `at`, after those before it.
   Result<ScoredToken> ScorePosition(uint64_t at) {
     if (!AsksEach()) {
       if (at >= known_first_ + known_.size()) {
-        KINGLET_RETURN_IF_ERROR(lanes_ == nullptr ? ReadAhead(at) : ScoreBlocks(at));
+        KINGLET_RETURN_IF_ERROR(block_scorer_ == nullptr ? ReadAhead(at) : ScoreBlocks(at));
       }
       return known_[at - known_first_];
     }
@@ -237,31 +243,32 @@ class Scorer {
     return Status();
   }
 
-  // Scores the blocks from `at` on, one in each lane, or as many as there are tokens for.
+  // Scores the next blocks from `at` on, as many as there are tokens for.
   Status ScoreBlocks(uint64_t at) {
     const std::span<const uint32_t> stream(stream_);
     uint64_t begin = at - 1;
     std::vector<uint64_t> begins;
     known_first_ = at;
     known_.clear();
-    return lanes_->Run(
-        [&](SentenceStream& block) {
-          const std::optional<uint64_t> end = blocks_->EndOf(begin);
-          if (begins.size() == options_.run.lanes || begin + 1 >= End() || !end) return false;
-          begins.push_back(begin);
-          block = BlockAt(stream, begin - first_, *end - begin, options_.context);
-          begin = *end;
-          return true;
-        },
-        [&](uint64_t /*index*/, std::span<const ScoredToken> tokens) {
-          known_.insert(known_.end(), tokens.begin(), tokens.end());
-          return Status();
-        },
-        [&](uint64_t index, size_t token) {
-          const uint64_t overlap = std::min(begins[index], options_.context);
-          return "position " + std::to_string(TextPosition(begins[index] - overlap + token));
-        },
-        options_.places);
+    const auto next = [&](SentenceStream& block) {
+      const std::optional<uint64_t> end = blocks_->EndOf(begin);
+      const bool enough = begins.size() == options_.blocks_at_once();
+      if (enough || begin + 1 >= End() || !end) return false;
+      begins.push_back(begin);
+      block = BlockAt(stream, begin - first_, *end - begin, options_.context);
+      begin = *end;
+      return true;
+    };
+    const auto sink = [&](uint64_t /*index*/, std::span<const ScoredToken> tokens) {
+      known_.insert(known_.end(), tokens.begin(), tokens.end());
+      return Status();
+    };
+    const auto name = [&](uint64_t index, size_t token) {
+      const uint64_t overlap = std::min(begins[index], options_.context);
+      return "position " + std::to_string(TextPosition(begins[index] - overlap + token));
+    };
+    return options_.run.lanes > 1 ? block_scorer_->Run(next, sink, name, options_.places)
+                                  : block_scorer_->RunInTurn(next, sink, name);
   }
 
   std::string Protocol() const {
@@ -274,7 +281,7 @@ class Scorer {
   std::optional<TextBlocks> blocks_;
   const Model& model_;
   Replicas& replicas_;
-  SentenceScorer* lanes_;
+  SentenceScorer* block_scorer_;
   std::vector<uint32_t> stream_;  // numbers that the model reads, from its token first_ on
   uint64_t first_ = 0;
   uint64_t at_ = 1;  // of the stream: the next token to score
@@ -341,14 +348,15 @@ Status Score(const ScoreOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(
       Replicas replicas,
       Replicas::Create(model, session_options, options.replicas, options.run.threads));
-  std::optional<SentenceScorer> lanes;
-  if (options.blocks_in_lanes()) {
+  std::optional<SentenceScorer> block_scorer;
+  if (options.blocks_together()) {
     session_options.lanes = static_cast<uint32_t>(options.run.lanes);
     session_options.threads = static_cast<uint32_t>(options.run.threads);
     KINGLET_ASSIGN_OR_RETURN(SentenceScorer made, SentenceScorer::Create(model, session_options));
-    lanes.emplace(std::move(made));
+    block_scorer.emplace(std::move(made));
   }
-  Scorer scorer(options, *model, blocks, replicas, lanes ? &*lanes : nullptr, report, console);
+  Scorer scorer(options, *model, blocks, replicas, block_scorer ? &*block_scorer : nullptr, report,
+                console);
   if (options.text.empty()) {
     KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
                              ReadIdSequence(options.ids, model->vocabulary_size()));

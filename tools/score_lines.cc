@@ -146,27 +146,30 @@ Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
   LinePrinter printer(run, options, frame, *model, report, console);
   std::deque<TokenSequence> begun;  // not printed yet
   Status read;
-  const Status ran = scorer.Run(
-      [&](SentenceStream& stream) {
-        Result<std::optional<TokenSequence>> sentence = sentences.Next();
-        read = sentence.status();
-        if (!sentence.ok() || !*sentence) return false;
-        const Result<std::vector<uint32_t>> inputs = InputsOf(*model, **sentence);
-        read = inputs.status();
-        if (!inputs.ok()) return false;
-        stream.tokens = Framed(frame, *inputs);
-        begun.push_back(*std::move(*sentence));
-        return true;
-      },
-      [&](uint64_t /*index*/, std::span<const ScoredToken> tokens) -> Status {
-        KINGLET_RETURN_IF_ERROR(printer.Add(begun.front(), tokens));
-        begun.pop_front();
-        // Who writes a line into a pipe may wait for its answer.
-        return input == "-" ? console.out.Flush() : Status();
-      },
-      [&](uint64_t index, size_t) { return input_name + ": line " + std::to_string(index + 1); },
-      options.places);
-  KINGLET_RETURN_IF_ERROR(ran);
+  const auto next = [&](SentenceStream& stream) {
+    Result<std::optional<TokenSequence>> sentence = sentences.Next();
+    read = sentence.status();
+    if (!sentence.ok() || !*sentence) return false;
+    const Result<std::vector<uint32_t>> inputs = InputsOf(*model, **sentence);
+    read = inputs.status();
+    if (!inputs.ok()) return false;
+    stream.tokens = Framed(frame, *inputs);
+    begun.push_back(*std::move(*sentence));
+    return true;
+  };
+  // Who writes a line into a pipe may wait for its answer.
+  const bool waits = input == "-";
+  const auto sink = [&](uint64_t /*index*/, std::span<const ScoredToken> tokens) -> Status {
+    KINGLET_RETURN_IF_ERROR(printer.Add(begun.front(), tokens));
+    begun.pop_front();
+    return waits ? console.out.Flush() : Status();
+  };
+  const auto name = [&](uint64_t index, size_t) {
+    return input_name + ": line " + std::to_string(index + 1);
+  };
+  const bool in_turn = run.lanes == 1 && !waits && !options.places.any();
+  KINGLET_RETURN_IF_ERROR(in_turn ? scorer.RunInTurn(next, sink, name)
+                                  : scorer.Run(next, sink, name, options.places));
   KINGLET_RETURN_IF_ERROR(read);
   return printer.PrintSummary(input_name, !options.text.empty());
 }

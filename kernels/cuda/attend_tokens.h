@@ -89,7 +89,7 @@ class TokenAttention {
         lanes_(work.lanes + first),
         count_(count),
         rows_(p_.window + count - 1),
-        window_(lanes_->position, p_.window, p_.restarts, p_.ring),
+        window_(lanes_->position, p_.window, p_.restarts, p_.ring, lanes_->Row()),
         query_row_(static_cast<uint32_t>(NineBitRow{p_.key_row}.Padded())),
         shared_(work.block),
         keys_(shared_.Take<uint8_t>(node.Rows() * NineBitRow{p_.key_row}.Bytes())),
@@ -148,10 +148,12 @@ class TokenAttention {
                                            uint32_t r) const {
     return rows + Least(r, rows_ - 1) * layout.Bytes();
   }
-  // The first window slot that a token sees.
-  KINGLET_HOST_DEVICE uint32_t FirstSeen(uint32_t token) const {
-    const uint32_t unfilled = window_.FirstFilled();
-    return p_.masked && unfilled > token ? unfilled - token : 0;
+  // The first window slot that the token's stream has filled. Streams that restart have
+  // one token here.
+  KINGLET_HOST_DEVICE uint32_t FirstFilled(uint32_t token) const {
+    if (token == 0) return window_.FirstFilled();
+    const uint64_t filled = lanes_[token].position + 1;
+    return filled < p_.window ? p_.window - static_cast<uint32_t>(filled) : 0;
   }
   // Where the scores of a head and a token begin, in rows.
   KINGLET_HOST_DEVICE uint32_t VectorAt(uint32_t head, uint32_t token) const {
@@ -214,7 +216,8 @@ class TokenAttention {
             const uint32_t token = i / kTileRows, r = first + i % kTileRows;
             if (r < token || r - token >= p_.window) continue;
             float& score = scores_[VectorAt(head, token) + r];
-            score = (score + PositionTerm(token, head, r - token)) * p_.scale;
+            const float content = r - token < FirstFilled(token) ? 0.0f : score;
+            score = (content + PositionTerm(token, head, r - token)) * p_.scale;
           }
         });
       }
@@ -226,7 +229,8 @@ class TokenAttention {
     block_.EachWarp([&](const Warp& warp) {
       for (uint32_t task = warp.index(); task < p_.heads * count_; task += block_.warps()) {
         const uint32_t head = task / count_, token = task % count_;
-        const uint32_t first = FirstSeen(token), vector = VectorAt(head, token);
+        const uint32_t filled = FirstFilled(token), vector = VectorAt(head, token);
+        const uint32_t first = p_.masked ? filled : 0;   // that the token sees
         float* const scores = scores_ + vector + token;  // by window slots
         PerThread<float> largest;
         warp.EachThread([&](uint32_t thread, uint32_t reg) {
@@ -253,8 +257,9 @@ class TokenAttention {
           // Of a sum that is NaN every weight is, and has the least code.
           if (thread == 0) is_negative_[head * stride_ + token] = total[reg] != total[reg] ? 1 : 0;
           for (uint32_t r = thread; r < padded_; r += kWarpThreads) {
-            const bool is_seen = r >= token + first && r - token < p_.window;
-            const int32_t code = is_seen ? p_.rounding(scores_[vector + r] / total[reg]) : 0;
+            // Values of unfilled slots are zeros.
+            const bool counts = r >= token + filled && r - token < p_.window;
+            const int32_t code = counts ? p_.rounding(scores_[vector + r] / total[reg]) : 0;
             codes_[vector + r] = static_cast<uint8_t>(code < 0 ? -code : code);
           }
         });

@@ -121,7 +121,8 @@ struct AttentionHead {
         lane(its_work.lanes[lane_index]),
         head(its_head),
         // Row s of a source is in slot s, as in a window that the last slot has just filled.
-        window(of.of_source ? of.window - 1 : lane.position, of.window, of.restarts, of.ring),
+        window(of.of_source ? of.window - 1 : lane.position, of.window, of.restarts, of.ring,
+               of.of_source ? of.window - 1 : lane.Row()),
         first(of.masked ? window.FirstFilled() : 0),
         count(of.of_source ? static_cast<uint32_t>(lane.source_length) : of.window) {}
 

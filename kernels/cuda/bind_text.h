@@ -1,4 +1,4 @@
-// Binds a plan for given tokens of one stream (text.h).
+// Binds a plan for given tokens (text.h).
 #ifndef KINGLET_KERNELS_CUDA_BIND_TEXT_H_
 #define KINGLET_KERNELS_CUDA_BIND_TEXT_H_
 

@@ -41,7 +41,7 @@ KINGLET_HOST_DEVICE inline void Run(const AppendToCache& p, const Work& work) {
   const Lane& lane = work.lanes[work.item];
   if (lane.position == 0) return;
   const Lane& before = p.of_text ? *(work.lanes + work.item - 1) : lane;
-  const uint64_t slot = RingSlot(lane.position - 1, p.ring), width = p.hidden.count;
+  const uint64_t slot = RingSlot(lane.Row() - 1, p.ring), width = p.hidden.count;
   work.block.ForEach(1, [&](uint64_t) { work.At<uint32_t>(lane, p.tokens)[slot] = lane.token; });
   if (p.keys.nine_bits) {
     const NineBitRow row{width};
@@ -76,7 +76,7 @@ struct CacheArguments {
   // For codes: the weight before the softmax, from the sum of the products of codes.
   KINGLET_HOST_DEVICE float WeightOf(float sum) const { return theta * (sum * product_scale); }
   KINGLET_HOST_DEVICE PairSlots Slots(const Lane& lane) const {
-    return PairSlots(lane.position, Stored(lane), capacity, ring);
+    return PairSlots(lane.Row(), Stored(lane), capacity, ring);
   }
   // How many pairs take part.
   KINGLET_HOST_DEVICE uint32_t Stored(const Lane& lane) const {
@@ -115,12 +115,12 @@ KINGLET_HOST_DEVICE inline void MultiplyNineBitKeys(const CacheArguments& pairs,
                                                     uint32_t part) {
   const Block& block = work.block;
   const NineBitRow row{pairs.hidden.count};
-  // The tokens see pairs [begin, end) of the stream together.
+  // The tokens see rows [begin, end) of the ring together.
   uint64_t begin = UINT64_MAX;
   for (uint32_t token = 0; token < count; ++token) {
-    begin = Least(begin, lanes[token].position - pairs.Stored(lanes[token]));
+    begin = Least(begin, lanes[token].Row() - pairs.Stored(lanes[token]));
   }
-  const uint64_t end = lanes[count - 1].position;
+  const uint64_t end = lanes[count - 1].Row();
   const auto seen = static_cast<uint32_t>(end - begin);
   const uint32_t first = part * CacheProducts::kPairsOfItem;
   if (first >= seen) return;
@@ -168,7 +168,7 @@ KINGLET_HOST_DEVICE inline void MultiplyNineBitKeys(const CacheArguments& pairs,
         if (token >= count) return;
         const Lane& lane = lanes[token];
         const uint32_t stored = pairs.Stored(lane);
-        const auto before = static_cast<uint32_t>(lane.position - stored - begin);
+        const auto before = static_cast<uint32_t>(lane.Row() - stored - begin);
         float* const weights = work.At<float>(lane, pairs.weights);
         for (uint32_t i = 0; i < 4; i += 2) {
           const uint32_t at = tile + TileRow(thread, i), pair = first + at - before;

@@ -76,7 +76,7 @@ class Device {
   virtual uint64_t SharedBytesOfBlock() const = 0;
   // Whether plan nodes are not joined into larger device nodes (kNodeByNodeVariable).
   virtual bool IsNodeByNode() const { return false; }
-  // Given tokens of one stream that run together.
+  // Given tokens that run together.
   virtual uint32_t TextTokens() const { return 1024; }
   // Whether half-precision tensor cores add exactly (half_product.h).
   virtual bool HasExactHalves() const = 0;

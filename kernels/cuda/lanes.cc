@@ -30,7 +30,7 @@ constexpr uint64_t kHead = 1;  // the head's bit in a set of clusters
 
 class ProgramLanes : public DeviceLanes {
  public:
-  // With `is_text` the lanes are tokens of one stream (text.h).
+  // With `is_text` the lanes are tokens of a text (text.h).
   static Result<std::unique_ptr<ProgramLanes>> Create(std::shared_ptr<const Program> program,
                                                       const LaneLayout& layout,
                                                       std::shared_ptr<Queue> queue, uint32_t count,
@@ -182,16 +182,20 @@ class ProgramLanes : public DeviceLanes {
     ProgramLanes& text = **text_;
     const Status status = Attempt([&]() -> Status {
       // Slot 0 is the token before; its scratch has what the first token reads.
-      text_frames_.assign(1, frames.front());
+      const StreamFrame &first = frames.front(), &last = frames.back();
+      text_frames_.assign(1, first);
       text_frames_.insert(text_frames_.end(), frames.begin(), frames.end());
       for (size_t i = 0; i < text_frames_.size(); ++i) {
         text_frames_[i].lane = static_cast<uint32_t>(i);
       }
-      moved_ = {frames.front().lane, frames.front().position};
-      KINGLET_RETURN_IF_ERROR(MoveText(program_->text()->to_text, 0));
-      moved_.position += frames.size();
-      KINGLET_RETURN_IF_ERROR(text.RunText(text_frames_));
-      return Status();
+      text.first_row_ = first.position;
+      const uint64_t rows = first.position + frames.size();  // up to the last token's
+      last_ = {last.lane, last.position + 1, rows - (last.position + 1)};
+      if (first.position > 0) {
+        KINGLET_RETURN_IF_ERROR(
+            MoveText(program_->text()->to_text, 0, {first.lane, first.position, 0}));
+      }
+      return text.RunText(text_frames_);
     });
     if (!status.ok()) return status;
     Result<DeviceAnswers> answers =
@@ -201,7 +205,8 @@ class ProgramLanes : public DeviceLanes {
   }
   Status KeepText() override {
     return Attempt([&] {
-      return MoveText(program_->text()->to_stream, static_cast<uint32_t>(text_frames_.size()) - 1);
+      return MoveText(program_->text()->to_stream, static_cast<uint32_t>(text_frames_.size()) - 1,
+                      last_);
     });
   }
 
@@ -262,13 +267,17 @@ class ProgramLanes : public DeviceLanes {
     }
     return Status();
   }
-  // Runs MoveState between the state of the stream and that of the text, whose token `slot` has the
+  struct MovedStream {
+    uint32_t lane;
+    uint64_t position;  // tokens so far
+    uint64_t shift;     // Lane::shift
+  };
+  // Runs MoveState between the state of a stream and that of the text, whose token `slot` has the
   // vectors.
-  Status MoveText(NodeList list, uint32_t slot) {
+  Status MoveText(NodeList list, uint32_t slot, const MovedStream& of) {
     ProgramLanes& text = **text_;
-    std::byte* const stream = LaneAt(moved_.lane);
-    SetLane(0, {text.LaneAt(slot), stream + layout_.state, text.StateAt(slot), moved_.position, 0,
-                0, 0, 0, 0, nullptr});
+    SetLane(0, {text.LaneAt(slot), StateAt(of.lane), text.StateAt(slot), of.position, 0, 0, 0, 0, 0,
+                nullptr, of.shift});
     count_now_ = 1;
     spellings_.clear();
     KINGLET_RETURN_IF_ERROR(UploadLanes());
@@ -285,10 +294,11 @@ class ProgramLanes : public DeviceLanes {
       std::byte* const base = LaneAt(frame.lane);
       const std::string_view letters = frame.spelling.substr(0, layout_.longest_spelling);
       const std::byte* const spelling = spellings + spellings_.size();
+      const uint64_t shift = is_text_ ? first_row_ + frame.lane - 1 - frame.position : 0;
       SetLane(
           i, {base, StateAt(frame.lane), base + layout_.temporary, frame.position,
               frame.source_length, frame.token, frame.word(), static_cast<uint32_t>(letters.size()),
-              tokens.empty() ? 0 : tokens[i], reinterpret_cast<const uint8_t*>(spelling)});
+              tokens.empty() ? 0 : tokens[i], reinterpret_cast<const uint8_t*>(spelling), shift});
       spellings_.append(letters);
     }
     count_now_ = static_cast<uint32_t>(frames.size());
@@ -400,16 +410,13 @@ class ProgramLanes : public DeviceLanes {
   uint64_t answered_bytes_ = 0;  // since the lanes were made
   Status status_;
 
-  // --- given tokens of one stream
+  // --- given tokens
 
   std::optional<LaneLayout> text_layout_;
   std::optional<std::unique_ptr<ProgramLanes>> text_;
   std::vector<StreamFrame> text_frames_;
-  struct Moved {
-    uint32_t lane;
-    uint64_t position;  // tokens so far
-  };
-  Moved moved_{};
+  MovedStream last_{};      // the stream of the text's last token
+  uint64_t first_row_ = 0;  // of a text: the row of the token in slot 1
 };
 
 }  // namespace

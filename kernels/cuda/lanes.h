@@ -20,7 +20,7 @@ namespace kinglet::cuda {
 // The layout of a lane's memory on the device: the plan's scratch buffers, its state, and the
 // temporary memory of device nodes (node.h), one after the other.
 struct LaneLayout {
-  // With `shares_state` the lanes are tokens of one stream, whose state is after the last lane.
+  // With `shares_state` the lanes are tokens of a text, whose state is after the last lane.
   LaneLayout(const Program& program, const Plan& plan, const BufferLayout& buffers,
              bool shares_state = false);
 

@@ -38,6 +38,11 @@ struct Lane {
   uint32_t word, letters;
   uint32_t asked;  // the token whose log-probability a query asks for
   const uint8_t* spelling;
+  // Of a token of a text, whose streams share rings (text.h): rows before the stream's first.
+  uint64_t shift = 0;
+
+  // The row that the token writes in rings.
+  KINGLET_HOST_DEVICE uint64_t Row() const { return position + shift; }
 };
 
 enum class Space : uint32_t { kScratch, kState, kTemporary };
@@ -59,15 +64,14 @@ struct Vector {
   Place scale_place;
 };
 
-// The ring slots of a neural cache's pairs before `position`. A ring of `capacity` slots has them
-// in any order, a longer one from the oldest on.
+// The ring slots of a neural cache's pairs, the `pairs` rows before row `end`. A ring of `capacity`
+// slots has them in any order, a longer one from the oldest on.
 struct PairSlots {
   uint32_t first, ring;
-  KINGLET_HOST_DEVICE PairSlots(uint64_t position, uint32_t pairs, uint32_t capacity,
+  KINGLET_HOST_DEVICE PairSlots(uint64_t end, uint32_t pairs, uint32_t capacity,
                                 uint32_t ring_slots)
-      : first(ring_slots == capacity
-                  ? 0
-                  : static_cast<uint32_t>(RingSlot(position - pairs, ring_slots))),
+      : first(ring_slots == capacity ? 0
+                                     : static_cast<uint32_t>(RingSlot(end - pairs, ring_slots))),
         ring(ring_slots) {}
   KINGLET_HOST_DEVICE uint32_t Of(uint32_t pair) const {
     const uint32_t slot = first + pair;

@@ -40,7 +40,7 @@ class Program {
   std::optional<DeviceDemand> DemandOf(size_t node, std::span<const StreamFrame> lanes) const;
   const Queries& queries() const { return queries_; }
 
-  // The plan for given tokens of one stream (bind_text.h).
+  // The plan for given tokens (bind_text.h).
   struct Text {
     std::shared_ptr<const Program> program;
     Plan plan;

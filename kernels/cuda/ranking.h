@@ -292,7 +292,7 @@ KINGLET_HOST_DEVICE inline void Run(const TokenLogProbability& p, const Work& wo
   const float* logits = tokens.LogitsOf(index, row / kTileRows * kTileRows, row % kTileRows + 1);
   const uint32_t* cached = nullptr;
   const float* weights = nullptr;
-  const PairSlots slots(tokens.lane().position, pairs, p.plan.cache.capacity, p.plan.cache.ring);
+  const PairSlots slots(tokens.lane().Row(), pairs, p.plan.cache.capacity, p.plan.cache.ring);
   if (pairs > 0) {
     cached = work.At<uint32_t>(tokens.lane(), p.plan.cache.tokens);
     weights = work.At<float>(tokens.lane(), p.plan.cache.weights);

@@ -1,10 +1,12 @@
-// Given tokens of one stream on a device: they run as lanes, whose scratch each has of its own and
-// whose state is one, with longer rings. C++17.
+// Given tokens on a device, of one stream or of several, stream after stream: they run as lanes,
+// whose scratch each has of its own and whose state is one, with longer rings. C++17.
 //
 // A ring of such a state has a slot for every token of the window and every token that runs, so no
-// token takes the slot of one that another still sees. Before each attention all tokens store their
-// keys and values (StoreOwnRow, attention.h). MoveState copies what the tokens see from the
-// stream's state, and what a later token will see back to it.
+// token takes the slot of one that another still sees. Successive tokens write successive rows
+// (Lane::Row); the position of a token says how many of the rows before are its own stream's.
+// Before each attention all tokens store their keys and values (StoreOwnRow, attention.h).
+// MoveState copies what tokens of the first stream see from its state, and what later tokens of the
+// last stream will see to that stream's state.
 #ifndef KINGLET_KERNELS_CUDA_TEXT_H_
 #define KINGLET_KERNELS_CUDA_TEXT_H_
 
@@ -28,7 +30,7 @@ struct MovedState {
 
 // A work item is a part of one of the `moved`, of a lane: its state is the stream's, its temporary
 // memory the text's state, its scratch the token's that comes before or last, and its position the
-// number of tokens so far.
+// stream's number of tokens so far.
 struct MoveState {
   static constexpr uint32_t kParts = 16;
   const MovedState* moved;  // [count]
@@ -55,8 +57,8 @@ KINGLET_HOST_DEVICE inline void Run(const MoveState& p, const Work& work) {
     const uint64_t row = moved.is_vector ? 0 : written - rows + i;
     auto* const a = reinterpret_cast<uint16_t*>(of_stream + RingSlot(row, moved.stream_slots) *
                                                                 moved.slot_bytes);
-    auto* const b =
-        reinterpret_cast<uint16_t*>(of_text + RingSlot(row, moved.text_slots) * moved.slot_bytes);
+    auto* const b = reinterpret_cast<uint16_t*>(
+        of_text + RingSlot(row + lane.shift, moved.text_slots) * moved.slot_bytes);
     work.block.ForEach(words, [&](uint64_t k) {
       if (p.to_text) {
         b[k] = a[k];

@@ -190,6 +190,35 @@ std::string Compare(const Answers& found, const Answers& expected, uint32_t next
   return found.high == expected.high ? "" : "another interval";
 }
 
+// A device's numbers for several texts together are those of each text alone on the host.
+void CompareTexts(const std::vector<std::byte>& file, std::span<const uint32_t> tokens,
+                  const Backend& device) {
+  const auto start = [&](const ModelOptions& options) {
+    return Session::Create(*Model::FromBytes(file, options)).value();
+  };
+  const auto session = start({.own_backend = &device}), alone = start({.backend = "ref"});
+  std::vector<std::vector<double>> numbers;
+  std::vector<ScoredText> texts;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const size_t begin = i * 5 % tokens.size();
+    const auto ids = tokens.subspan(begin, std::min(1 + i * 3 % 8, tokens.size() - begin));
+    texts.push_back({ids});
+    numbers.emplace_back(ids.size() - 1);
+  }
+  for (size_t i = 0; i < texts.size(); ++i) texts[i].log_probabilities = numbers[i];
+  TextProgress done;
+  const Status status = session->ScoreTexts(texts, done);
+  Expect(status.ok() || status.code() == KINGLET_NOT_FINITE,
+         "expected texts, found " + status.message());
+  for (size_t i = 0; i < done.texts; ++i) {
+    std::vector<double> of_tokens(numbers[i].size());
+    uint64_t processed = 0;
+    Expect(alone->Reset().ok() && alone->ScoreMany(texts[i].ids, of_tokens, processed).ok() &&
+               of_tokens == numbers[i],
+           "other numbers of text " + std::to_string(i));
+  }
+}
+
 }  // namespace
 
 void RunDifferential(Input input) {
@@ -250,6 +279,7 @@ void RunDifferential(Input input) {
   check({.name = "device, 66 lanes", .own_backend = &kEmulated, .lanes = 66, .lane = 65}, true);
   check({.name = "device, 5 tokens together", .own_backend = &kEmulated, .together = 5}, true);
   check({.name = "device, a whole text", .own_backend = &kEmulated, .together = 16}, true);
+  CompareTexts(*file, text.tokens, kEmulated);
 }
 
 }  // namespace kinglet::fuzz

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <vector>
@@ -29,6 +30,24 @@ TEST(RingWindow, IsWhereTheTokensAreStored) {
         for (uint32_t s = window.FirstFilled(); s < size; ++s) {
           EXPECT_EQ(slots[window.Slot(s)], last[s - window.FirstFilled()]);
         }
+      }
+    }
+  }
+}
+
+// A ring that streams share has the rows of one after those of another.
+TEST(RingWindow, InALongerRingBeginsAtAnyRow) {
+  constexpr uint32_t kSize = 3, kRing = 8;
+  std::vector<std::optional<uint64_t>> slots(kRing);
+  for (const uint64_t first : {0, 5, 23}) {
+    for (uint64_t position = 0; position < 17; ++position) {
+      const uint64_t row = first + position;
+      slots[row % kRing] = row;
+      const RingWindow window(position, kSize, false, kRing, row);
+      EXPECT_EQ(slots[window.newest], row);
+      EXPECT_EQ(window.filled, std::min<uint64_t>(position + 1, kSize));
+      for (uint32_t s = window.FirstFilled(); s < kSize; ++s) {
+        EXPECT_EQ(slots[window.Slot(s)], row - (kSize - 1 - s));
       }
     }
   }

@@ -77,7 +77,9 @@ TEST(SentenceScorer, EveryWayGivesTheSameValues) {
   using Values = std::vector<std::vector<double>>;
   const auto name = [](uint64_t index, size_t) { return std::to_string(index); };
   const std::vector<size_t> all = {0, 1, 2, 3, 4, 5, 6, 7};
-  const auto values_of = [&](const auto& run) {
+  using Way = Status (SentenceScorer::*)(std::span<const SentenceStream>, std::span<const size_t>,
+                                         const SentenceScorer::Sink&, const SentenceScorer::Name&);
+  const auto values_of = [&](Way run) {
     Values values(streams.size());
     const auto sink = [&](uint64_t index, std::span<const ScoredToken> scored) {
       for (const ScoredToken& token : scored) values[index].push_back(token.log_probability);

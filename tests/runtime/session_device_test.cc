@@ -544,6 +544,85 @@ TEST_P(SessionDevice, GivenTextsHaveTheNumbersOfSingleTokens) {
   }
 }
 
+// Texts of any length, one after the other, that a device takes together as far as it has room: the
+// numbers of each text alone, and the state of the last one.
+TEST_P(SessionDevice, TextsTogetherHaveTheNumbersOfEachAlone) {
+  for (const Family& family : LanguageModels()) {
+    SCOPED_TRACE(family.name);
+    const auto model = OpenHere(family.draft);
+    ASSERT_NE(model, nullptr);
+    const auto found = Start(model);
+    const auto expected = Start(Open(family.draft, "ref"));
+    std::vector<std::vector<uint32_t>> texts;
+    std::vector<std::vector<double>> numbers;
+    std::vector<ScoredText> scored;
+    for (const size_t size : {1, 2, 3, 2, 9, 14, 1, 30, 2, 0, 5, 60, 4, 7, 3, 2, 2, 2, 12}) {
+      texts.push_back(Tokens(size, model->vocabulary_size(), texts.size()));
+      const size_t context = texts.size() % 5;
+      numbers.emplace_back(size - std::min(size, context + 1));
+    }
+    for (size_t i = 0; i < texts.size(); ++i) {
+      scored.push_back({texts[i], (i + 1) % 5, numbers[i]});
+    }
+    for (size_t end = 0; end <= scored.size(); end += 1 + end) {
+      const std::span<const ScoredText> some = std::span(scored).first(end);
+      const uint64_t launches = found->device_work().launches;
+      TextProgress done;
+      const Status status = found->ScoreTexts(some, done);
+      ASSERT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(done.texts, end);
+      if (family.name == "layers in one launch" && end == 3) {
+        const uint64_t of_all = found->device_work().launches - launches;
+        ASSERT_TRUE(found->ScoreTexts(some.last(1), done).ok());
+        const uint64_t of_last = found->device_work().launches - launches - of_all;
+        EXPECT_TRUE(of_all == of_last || GetParam() == std::string("pretended"));
+      }
+      for (size_t i = 0; i < end; ++i) {
+        ASSERT_TRUE(expected->Reset().ok());
+        std::vector<double> as_good(std::max<size_t>(texts[i].size(), 1) - 1);
+        uint64_t processed = 0;
+        ASSERT_TRUE(expected->ScoreMany(texts[i], as_good, processed).ok());
+        as_good.erase(as_good.begin(), as_good.end() - numbers[i].size());
+        ASSERT_EQ(numbers[i], as_good) << end << ", " << i;
+      }
+      if (end == 0) continue;
+      EXPECT_EQ(found->Save()->Hash(), expected->Save()->Hash()) << end;
+      for (Session* session : {found.get(), expected.get()})
+        ASSERT_TRUE(session->StepToken(1).ok());
+      ASSERT_EQ(Full(*found), Full(*expected)) << end;
+    }
+  }
+}
+
+TEST_P(SessionDevice, ATextAmongOthersThatOverflowsIsNamed) {
+  ModelDraft draft = TinyMicronet(WholeOptions(false));
+  for (EncodedTensor& tensor : draft.tensors) {
+    if (tensor.name != "loss.projections.1.weight") continue;
+    for (float& value : std::get<DenseF32>(tensor.values).values) value = 3e38f;
+  }
+  const auto model = OpenHere(draft);
+  ASSERT_NE(model, nullptr);
+  const auto session = Start(model), expected = Start(Open(draft, "ref"));
+  const uint32_t last = model->vocabulary_size() - 1;  // of the tail that overflows
+  const std::vector<std::vector<uint32_t>> texts = {{1, 0, 1}, {last, 1, 0, last, 1}, {1, 0}};
+  std::vector<std::vector<double>> numbers = {{0, 0}, {0, 0, 0, 0}, {0}};
+  std::vector<ScoredText> scored;
+  for (size_t i = 0; i < texts.size(); ++i) scored.push_back({texts[i], 0, numbers[i]});
+  TextProgress done;
+  EXPECT_EQ(session->ScoreTexts(scored, done).code(), KINGLET_NOT_FINITE);
+  EXPECT_EQ(done.texts, 1u);
+  EXPECT_EQ(done.tokens, 3u);
+  std::vector<double> as_good(2);
+  uint64_t processed = 0;
+  ASSERT_TRUE(expected->ScoreMany(texts[0], as_good, processed).ok());
+  EXPECT_EQ(numbers[0], as_good);
+  ASSERT_TRUE(session->ScoreTexts(std::span(scored).subspan(2), done).ok());
+  ASSERT_TRUE(expected->Reset().ok());
+  as_good.resize(1);
+  ASSERT_TRUE(expected->ScoreMany(texts[2], as_good, processed).ok());
+  EXPECT_EQ(numbers[2], as_good);
+}
+
 TEST_P(SessionDevice, MaskedModelsReadTexts) {
   const std::vector<uint32_t> text = {2, 9, 4, 13, 3, 6, 3}, segments = {0, 0, 0, 0, 0, 1, 1};
   for (const int bits : {0, 9}) {

@@ -219,7 +219,22 @@ TEST(SessionMany, RefusesBeforeAnythingRuns) {
   EXPECT_EQ(session->StepMany(ids, out, processed, 2).code(), KINGLET_INVALID_ARGUMENT);
   EXPECT_TRUE(*session->Save() == before);
   EXPECT_EQ(session->position(1), 0);
+  const std::vector<std::vector<uint32_t>> texts = {{1, 2, 3}, {4, 23, 5}, {6, 7}};
+  std::vector<double> numbers(5);
+  const std::span<double> out_of(numbers);
+  TextProgress done;
+  const std::vector<ScoredText> scored = {{texts[0], 0, out_of.first(2)},
+                                          {texts[1], 1, out_of.first(1)},
+                                          {texts[2], 0, out_of.first(2)}};
+  // Texts before the one that is refused are complete.
+  EXPECT_EQ(session->ScoreTexts(scored, done, 1).code(), KINGLET_ID_OUT_OF_RANGE);
+  EXPECT_EQ(done.texts, 1u);
+  EXPECT_EQ(session->position(1), 2u);
+  EXPECT_EQ(session->ScoreTexts(std::span(scored).subspan(2), done, 1).code(),
+            KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(session->ScoreTexts({}, done, 2).code(), KINGLET_INVALID_ARGUMENT);
   const auto translation = Start(Open(TinyTranslation(), "cpu"));
+  EXPECT_EQ(translation->ScoreTexts({}, done).code(), KINGLET_UNSUPPORTED);
   EXPECT_EQ(translation->StepMany(std::vector<uint32_t>{2}, {}, processed).code(),
             KINGLET_NO_SOURCE_YET);
 }
