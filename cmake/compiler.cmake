@@ -36,6 +36,8 @@ if(KINGLET_SANITIZE)
   if(KINGLET_SANITIZE MATCHES "undefined")
     target_compile_options(kinglet_flags INTERFACE
       $<$<COMPILE_LANGUAGE:C,CXX>:-fno-sanitize=null$<COMMA>vptr$<COMMA>object-size>
+      # clang's, which programs in C that use the library cannot be linked with
+      $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fno-sanitize=function>
       $<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<BOOL:$<TARGET_PROPERTY:KINGLET_IS_TEST>>>:-fno-sanitize=undefined>)
   endif()
   # The code that sanitizers add between a value and its use hides from g++ 12 that the value was set.

@@ -27,7 +27,7 @@ size_t StrideOfPairs() {
 // With a sanitizer each open takes many times as long: every 7th bit, so that no bit of a byte is
 // omitted, and every 5th length.
 size_t Stride([[maybe_unused]] size_t sampled) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef KINGLET_SANITIZED
   return std::getenv("KINGLET_EVERY_CHANGE") == nullptr ? sampled : 1;
 #else
   return 1;

@@ -97,7 +97,8 @@ class PretendedLanes : public DeviceLanes {
     return Status();
   }
   std::byte* StateOf(uint32_t lane) {
-    return memory_.data()->bytes + lane * bound_.BytesPerLane() + bound_.layout.scratch_bytes;
+    return reinterpret_cast<std::byte*>(memory_.data()) + lane * bound_.BytesPerLane() +
+           bound_.layout.scratch_bytes;
   }
 
   const Bound& bound_;

@@ -101,7 +101,9 @@ std::string Instance(std::string_view pattern) {
 }
 
 TEST(OptionTables, ClassifyEachNameOnce) {
-  for (const auto& [family, table] : AllTables()) {
+  for (const auto& of_family : AllTables()) {
+    const auto& family = of_family.first;
+    const auto& table = of_family.second;
     std::set<std::string> names;
     const auto ignored = OptionNames(table.ignored);
     const auto add = [&](std::string_view name) {

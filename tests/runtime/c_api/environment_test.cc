@@ -127,7 +127,7 @@ struct Buffers {
 // Calls functions as a host does, and keeps what they return and write.
 class Caller {
  public:
-  explicit Caller(const Registers& host) : host_(host) {}
+  explicit Caller(const Registers& host) : host_(host) { ClearOut(); }
 
   template <class Function, class... Arguments>
   void operator()(const char* name, Function* function, Arguments... arguments) {
@@ -156,8 +156,7 @@ class Caller {
     if (!failed) succeeded_.insert(name);
     answers_.emplace_back(name,
                           returned + std::string(reinterpret_cast<const char*>(&out), sizeof out));
-    std::memset(static_cast<void*>(&out), 0, sizeof out);
-    out.work.struct_size = sizeof out.work;
+    ClearOut();
   }
 
   const std::set<std::string>& called() const { return called_; }
@@ -170,9 +169,15 @@ class Caller {
     }
   }
 
-  Buffers out = {};
+  Buffers out;
 
  private:
+  // Padding too, as answers are compared byte by byte.
+  void ClearOut() {
+    std::memset(static_cast<void*>(&out), 0, sizeof out);
+    out.work.struct_size = sizeof out.work;
+  }
+
   const Registers host_;
   std::set<std::string> called_, succeeded_;
   std::vector<std::pair<std::string, std::string>> answers_;

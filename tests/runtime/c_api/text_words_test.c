@@ -38,6 +38,9 @@ const char* TestTextQueries(void) {
                                                  probabilities, V, &count, &steps));
   EXPECT(count == 10 && characters[0] == '0' && characters[9] == '9');
   EXPECT(probabilities[4] == (double)p[14] && steps == 0);
+  double of_characters = 0;
+  for (uint32_t i = 0; i < count; ++i) of_characters += probabilities[i];
+  EXPECT(of_characters == of_words);
   EXPECT(kinglet_session_text_next_characters(session, 1, " w1", 3, 10, characters, NULL, 9, &count,
                                               NULL) == KINGLET_BUFFER_TOO_SMALL);
   EXPECT(count == 10);
