@@ -146,7 +146,7 @@ def faults(root):
 
     presets = json.loads((root / "CMakePresets.json").read_text(encoding="utf-8"))["configurePresets"]
     compare("presets", sorted(each["name"] for each in presets if not each.get("hidden")),
-            sorted(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)))
+            sorted(re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE)))
     layers = check_structure.LAYERS
     arrows = re.search(r"```\n(tools.*?)\n```", page)[1].split(" -> ")
     compare("arrows", [sorted(each for each in layers if layers[each] == level)
