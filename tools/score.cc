@@ -202,8 +202,8 @@ class Scorer {
     return fed - std::min(fed, options_.context);
   }
 
-  // The end of the block that has the token, as far as it must be known. Several
-  // at once are complete.
+  // The end of the block that has the token, as far as it must be known. Several at once are
+  // complete.
   std::optional<uint64_t> KnownPart(uint64_t token) {
     return block_scorer_ == nullptr ? blocks_->KnownPartOf(token) : blocks_->EndOf(token);
   }

@@ -148,8 +148,8 @@ class TokenAttention {
                                            uint32_t r) const {
     return rows + Least(r, rows_ - 1) * layout.Bytes();
   }
-  // The first window slot that the token's stream has filled. Streams that restart have
-  // one token here.
+  // The first window slot that the token's stream has filled. Streams that restart have one token
+  // here.
   KINGLET_HOST_DEVICE uint32_t FirstFilled(uint32_t token) const {
     if (token == 0) return window_.FirstFilled();
     const uint64_t filled = lanes_[token].position + 1;

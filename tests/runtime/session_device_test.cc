@@ -68,6 +68,16 @@ std::vector<Family> LanguageModels() {
           {"spelling", TinyDefine({.spells = true})}};
 }
 
+// A model whose last tail has infinite logits.
+ModelDraft WithATailThatOverflows() {
+  ModelDraft draft = TinyMicronet(WholeOptions(false));
+  for (EncodedTensor& tensor : draft.tensors) {
+    if (tensor.name != "loss.projections.1.weight") continue;
+    for (float& value : std::get<DenseF32>(tensor.values).values) value = 3e38f;
+  }
+  return draft;
+}
+
 class SessionDevice : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -332,12 +342,7 @@ TEST_P(SessionDevice, TheBestTokensInArraysAreThoseOfTheHost) {
 // The host skips a tail that cannot contain one of the best tokens. An overflow in this tail is
 // then no error, even if the device has computed the tail.
 TEST_P(SessionDevice, ATailThatOverflowsIsAnErrorOnlyWhereItIsNeeded) {
-  const ModelDraft finite = TinyMicronet(WholeOptions(false));
-  ModelDraft draft = finite;
-  for (EncodedTensor& tensor : draft.tensors) {
-    if (tensor.name != "loss.projections.1.weight") continue;
-    for (float& value : std::get<DenseF32>(tensor.values).values) value = 3e38f;
-  }
+  const ModelDraft draft = WithATailThatOverflows();
   const auto model = OpenHere(draft);
   ASSERT_NE(model, nullptr);
   ASSERT_EQ(model->plan().clusters.size(), 3u);
@@ -595,11 +600,7 @@ TEST_P(SessionDevice, TextsTogetherHaveTheNumbersOfEachAlone) {
 }
 
 TEST_P(SessionDevice, ATextAmongOthersThatOverflowsIsNamed) {
-  ModelDraft draft = TinyMicronet(WholeOptions(false));
-  for (EncodedTensor& tensor : draft.tensors) {
-    if (tensor.name != "loss.projections.1.weight") continue;
-    for (float& value : std::get<DenseF32>(tensor.values).values) value = 3e38f;
-  }
+  const ModelDraft draft = WithATailThatOverflows();
   const auto model = OpenHere(draft);
   ASSERT_NE(model, nullptr);
   const auto session = Start(model), expected = Start(Open(draft, "ref"));
